@@ -1,0 +1,138 @@
+"""The command line: `edge-operator run` and `edge-operator serve-api`. Every option is an environment variable too."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from pydantic import BaseModel, ValidationError
+
+from edge_operator.server.settings import ServerSettings
+from edge_operator.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+M = TypeVar("M", bound=BaseModel)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+class _Duration(click.ParamType[float]):
+    """`50ms`, `2s`, `1m` or a plain number of seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, int | float):
+            return float(value)
+        found = re.fullmatch(r"([0-9]*\.?[0-9]+)(ms|s|m|h)?", str(value))
+        if found is None:
+            self.fail(f"{value!r} is not a duration; write 50ms, 2s or 1m", param, ctx)
+        return float(found[1]) * {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0}[found[2]]
+
+
+DURATION = _Duration()
+
+
+def _option(flag: str, model: type[BaseModel], field: str, kind: Any = str, **more: Any) -> Callable[[F], F]:
+    """An option that sets a field of a settings model; its help is the field's text, its default the field's."""
+    info = model.model_fields[field]
+    if info.is_required():
+        more["required"] = True
+    else:
+        more |= {"default": info.default, "show_default": info.default not in (None, (), False)}
+    variable = f"EDGE_OPERATOR_{flag.removeprefix('--').replace('-', '_').upper()}"
+    text = " ".join((info.description or "").split())
+    return click.option(flag, field, type=kind, envvar=variable, show_envvar=True, help=text, **more)
+
+
+def _settings(model: type[M], values: dict[str, Any]) -> M:
+    try:
+        return model(**values)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False)[0]
+        name = "-".join(str(part) for part in found["loc"]).replace("_", "-")
+        raise click.BadParameter(f"{found['msg']}", param_hint=f"--{name}") from None
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="edge-operator", message="edge-operator %(version)s")
+def cli() -> None:
+    """Keep edges, routes, backends and certificates of a tunneling platform as Kubernetes resources.
+
+    Exit codes: 0 after a graceful stop, 1 after a failure that the log explains, 2 for wrong options.
+    """
+
+
+@cli.command()
+@_option("--kubeconfig", Settings, "kubeconfig", _FILE)
+@_option("--namespace", Settings, "namespaces", multiple=True)
+@_option("--api-url", Settings, "api_url")
+@_option("--api-key-file", Settings, "api_key_file", _FILE)
+@_option("--api-profile", Settings, "api_profile")
+@_option("--operator-namespace", Settings, "operator_namespace")
+@_option("--cluster-id", Settings, "cluster_id")
+@_option("--identity", Settings, "identity")
+@_option("--health-listen", Settings, "health_listen")
+@_option("--log-format", Settings, "log_format", click.Choice(["plain", "json"]))
+@_option("--log-level", Settings, "log_level", click.Choice(["debug", "info", "warning", "error"]))
+@_option("--resync", Settings, "resync_seconds", DURATION)
+@_option("--grace", Settings, "grace_seconds", DURATION)
+@_option("--call-timeout", Settings, "call_seconds", DURATION)
+@_option("--concurrency", Settings, "concurrency", int)
+@_option("--workers", Settings, "workers", int)
+@_option("--backoff", Settings, "backoff_seconds", DURATION)
+@_option("--backoff-limit", Settings, "backoff_limit_seconds", DURATION)
+@_option("--lease", Settings, "lease_seconds", DURATION)
+@_option("--lease-renew", Settings, "renew_seconds", DURATION)
+@_option("--lease-retry", Settings, "retry_seconds", DURATION)
+def run(**values: Any) -> None:
+    """Run the operator: make the account match the custom resources, and keep it so."""
+    settings = _settings(Settings, values)
+    from edge_operator.kube import operator  # kopf and the Kubernetes client take a second that other commands save
+
+    sys.exit(operator.main(settings))
+
+
+@cli.command("serve-api")
+@click.option(
+    "--listen",
+    default="127.0.0.1:8080",
+    show_default=True,
+    envvar="EDGE_OPERATOR_LISTEN",
+    show_envvar=True,
+    help="HOST:PORT to listen on; port 0 lets the system pick one, and the line printed when ready names it.",
+)
+@_option("--database", ServerSettings, "database", _FILE)
+@_option("--seed-api-key", ServerSettings, "seed_api_key")
+@_option("--profile", ServerSettings, "profile")
+@_option("--page-size", ServerSettings, "page_size", int)
+@_option("--rate-limit", ServerSettings, "rate_limit", int)
+@_option("--latency", ServerSettings, "latency_seconds", DURATION)
+@_option("--request-log", ServerSettings, "request_log", _FILE, hidden=True)
+@_option("--control", ServerSettings, "control", bool, is_flag=True, hidden=True)
+def serve_api(listen: str, **values: Any) -> None:
+    """Serve the reference management API: the whole API document, kept in a SQLite file.
+
+    For demos, tests, and trying things out without an account. The OpenAPI document is at /openapi.json.
+    """
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdigit():
+        raise click.BadParameter(f"{listen!r} is not HOST:PORT, such as 127.0.0.1:8080", param_hint="--listen")
+    values |= {"host": host.strip("[]"), "port": int(port)}
+    settings = _settings(ServerSettings, values)
+    from edge_operator.server.serve import serve
+
+    sys.exit(asyncio.run(serve(settings)))
+
+
+def main() -> None:
+    """The console script."""
+    cli(prog_name="edge-operator")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""API keys and tunnel credentials. Source: API document, APIKey, Credential."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from edge_operator.api.wire import Described, Entity, Secret
+
+
+class APIKey(Entity):
+    """A key that calls this API. `token` is present only in the answer to its creation."""
+
+    token: Secret | None = Field(default=None, repr=False)
+    owner_id: str | None = None
+    """User or bot that owns the key."""
+
+
+class APIKeyCreate(Described):
+    """`owner_id` may name another owner only where the caller is an admin."""
+
+    owner_id: str | None = None
+
+
+class APIKeyUpdate(Described):
+    """What can change of a key."""
+
+
+class Credential(Entity):
+    """A tunnel authtoken credential. `token` is present only in the answer to its creation."""
+
+    token: Secret | None = Field(default=None, repr=False)
+    acl: list[str] = []
+    owner_id: str | None = None
+    """User or bot that owns the credential."""
+
+
+class CredentialCreate(Described):
+    """`acl` rules such as `bind:*.example.com`; none means no restriction."""
+
+    acl: list[str] | None = None
+    owner_id: str | None = None
+
+
+class CredentialUpdate(Described):
+    """What can change of a credential."""
+
+    acl: list[str] | None = None

@@ -1,0 +1,108 @@
+"""CustomResourceDefinitions from kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edge_operator.declare import GROUP, VERSION, Keyed, Kind, to_camel
+from edge_operator.derive.status import status
+from edge_operator.derive.structural import Schema, add_prefixes, add_rule, ordered, structural
+
+CATEGORY = "edge"
+_SECRET_NAME = 253
+"""Longest name of a Secret. Source: Kubernetes, Object names and ids."""
+
+
+def crd(kind: Kind[Any]) -> dict[str, Any]:
+    """The manifest of the kind's CustomResourceDefinition."""
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": kind.crd, "labels": {"app.kubernetes.io/part-of": "edge-operator"}},
+        "spec": {
+            "group": GROUP,
+            "names": {
+                "kind": kind.name,
+                "listKind": f"{kind.name}List",
+                "plural": kind.plural,
+                "singular": kind.name.lower(),
+                "shortNames": list(kind.short),
+                "categories": [CATEGORY],
+            },
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "additionalPrinterColumns": columns(kind),
+                    "selectableFields": [{"jsonPath": ".status.id"}],
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": ordered(schema(kind))},
+                }
+            ],
+        },
+    }
+
+
+def schema(kind: Kind[Any]) -> Schema:
+    """What the API server checks a whole resource by."""
+    found: Schema = {
+        "type": "object",
+        "description": description(kind),
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string", "description": f"Group and version: {GROUP}/{VERSION}."},
+            "kind": {"type": "string", "description": f"Kind of the resource: {kind.name}."},
+            "metadata": {"type": "object"},
+            "spec": spec(kind),
+            "status": status(kind),
+        },
+    }
+    if kind.outputs:
+        room = _SECRET_NAME - len(f"-{kind.name.lower()}")
+        add_rule(
+            found,
+            f"has(self.spec.secretName) || self.metadata.name.size() <= {room}",
+            f"the name is too long to name a Secret after it: set spec.secretName, or use at most {room} characters",
+        )
+    return found
+
+
+def spec(kind: Kind[Any]) -> Schema:
+    """The schema of what a user writes."""
+    found = structural(kind.spec.model_json_schema(by_alias=True))
+    found["description"] = kind.spec.__doc__ or ""
+    members = found["properties"]
+    add_prefixes(members["externalID"], [kind.api.prefix])
+    members["onRemoteMissing"]["description"] += f" Default of {kind.name}: {kind.on_remote_missing}."
+    for name, shape in kind.spec.model_fields.items():
+        if keyed := next((mark for mark in shape.metadata if isinstance(mark, Keyed)), None):
+            key = to_camel(keyed.by)
+            add_rule(
+                members[to_camel(name)],
+                f"self.all(a, self.exists_one(b, b.{key} == a.{key}))",
+                f"each {key} may stand here once; add up the entries that name the same {key}",
+            )
+    return found
+
+
+def columns(kind: Kind[Any]) -> list[dict[str, str]]:
+    """What `kubectl get` prints after the name."""
+    ready = ".status.conditions[?(@.type=='Ready')]"
+    fixed = [
+        ("Ready", f"{ready}.status", "string"),
+        ("Reason", f"{ready}.reason", "string"),
+        ("ID", ".status.id", "string"),
+    ]
+    own = [(column.name, column.path, column.type) for column in kind.columns]
+    age = [("Age", ".metadata.creationTimestamp", "date")]
+    return [{"name": name, "type": type_, "jsonPath": path} for name, path, type_ in [*fixed, *own, *age]]
+
+
+def description(kind: Kind[Any]) -> str:
+    """The first sentence of the kind's module: what the kind is."""
+    import sys  # only here, to find the module a spec was written in
+
+    text = sys.modules[kind.spec.__module__].__doc__ or ""
+    return " ".join(text.split("\n\n")[0].split())

@@ -1,0 +1,30 @@
+"""A kind's example as whole manifests, all of them named `example`, so that references among samples resolve."""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+from typing import Any
+
+from edge_operator.declare import GROUP, VERSION, Kind
+from edge_operator.derive import documents
+
+NAME = "example"
+
+
+def text(kind: Kind[Any]) -> str:
+    """What the example needs, then the example, as its author laid it out."""
+    needs = dedent(kind.needs).strip()
+    head = f"apiVersion: {GROUP}/{VERSION}\nkind: {kind.name}\nmetadata:\n  name: {NAME}\nspec:\n"
+    sample = head + indent(dedent(kind.example).strip(), "  ") + "\n"
+    return f"{needs}\n---\n{sample}" if needs else sample
+
+
+def manifests(kind: Kind[Any]) -> list[dict[str, Any]]:
+    """The same as objects; the resource itself is the last."""
+    return documents.load(text(kind))
+
+
+def spec(kind: Kind[Any]) -> dict[str, Any]:
+    """The example alone."""
+    found: dict[str, Any] = manifests(kind)[-1]["spec"]
+    return found

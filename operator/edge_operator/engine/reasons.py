@@ -1,0 +1,109 @@
+"""Every reason that a condition or an event may carry. A closed list: a status with another word is a defect.
+
+Source: kstatus and the Kubernetes API conventions for conditions.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Ready(StrEnum):
+    """Ready is True."""
+
+    AVAILABLE = "Available"
+    OBSERVED = "Observed"
+
+
+class Waits(StrEnum):
+    """Ready is False and Reconciling is True: time, or something that comes by itself, will cure it."""
+
+    PROGRESSING = "Progressing"
+    REFERENCE_NOT_READY = "ReferenceNotReady"
+    CONNECTION_NOT_READY = "ConnectionNotReady"
+    SECRET_NOT_READY = "SecretNotReady"  # noqa: S105 - a reason, not a password
+    RATE_LIMITED = "RateLimited"
+    SERVICE_UNAVAILABLE = "ServiceUnavailable"
+    RECOVERING = "Recovering"
+    RENEWING = "Renewing"
+    CONFLICT = "Conflict"
+    DELETING = "Deleting"
+    DELETION_BLOCKED = "DeletionBlocked"
+
+
+class Stalls(StrEnum):
+    """Ready is False and Stalled is True: somebody has to change something."""
+
+    INVALID_SPEC = "InvalidSpec"
+    INVALID_REFERENCE = "InvalidReference"
+    DUPLICATE_REFERENCE = "DuplicateReference"
+    REFERENCE_CYCLE = "ReferenceCycle"
+    INVALID_KEY_PAIR = "InvalidKeyPair"
+    INVALID_CERTIFICATE = "InvalidCertificate"
+    SECRET_CONFLICT = "SecretConflict"  # noqa: S105 - a reason, not a password
+    PERMISSION_DENIED = "PermissionDenied"
+    OWNERSHIP_CONFLICT = "OwnershipConflict"
+    REMOTE_MISSING = "RemoteMissing"
+    OPERATION_UNSUPPORTED = "OperationUnsupported"
+    LIFETIME_TOO_SHORT = "LifetimeTooShort"
+    IMMUTABLE_FIELD_CHANGED = "ImmutableFieldChanged"
+
+
+class Events(StrEnum):
+    """Something was done or found; never written on a pass that changed nothing."""
+
+    CREATED = "Created"
+    UPDATED = "Updated"
+    DELETED = "Deleted"
+    RETAINED = "Retained"
+    ADOPTED = "Adopted"
+    RECOVERED = "Recovered"
+    REPLACED = "Replaced"
+    DRIFT_CORRECTED = "DriftCorrected"
+    CERTIFICATE_ISSUED = "CertificateIssued"
+    REMOTE_MISSING = "RemoteMissing"
+    DELETION_BLOCKED = "DeletionBlocked"
+    ABANDONED = "Abandoned"
+
+
+MEANINGS: dict[StrEnum, str] = {
+    Ready.AVAILABLE: "The remote object is as the spec says.",
+    Ready.OBSERVED: "The remote object exists; managementPolicy Observe only reports.",
+    Waits.PROGRESSING: "Work is under way.",
+    Waits.REFERENCE_NOT_READY: "A resource that the spec names is absent, has no id yet, or is being deleted.",
+    Waits.CONNECTION_NOT_READY: "The service refuses the API key; work goes on when the key is accepted again.",
+    Waits.SECRET_NOT_READY: "A Secret or a key in it that the spec names is absent.",
+    Waits.RATE_LIMITED: "The service asked for a pause.",
+    Waits.SERVICE_UNAVAILABLE: "The service does not answer, or answers with an error of its own.",
+    Waits.RECOVERING: "It is unknown whether a request arrived; the service is searched before it is sent again.",
+    Waits.RENEWING: "A certificate is due and its successor is not there yet.",
+    Waits.CONFLICT: "Another object holds what this one asks for, such as a hostport.",
+    Waits.DELETING: "The resource is being deleted.",
+    Waits.DELETION_BLOCKED: "Something still uses this resource.",
+    Stalls.INVALID_SPEC: "The spec, or a value that it refers to, is refused; the message says where and why.",
+    Stalls.INVALID_REFERENCE: "An id has the wrong prefix, or a kind does not fit.",
+    Stalls.DUPLICATE_REFERENCE: "Two entries mean one remote object.",
+    Stalls.REFERENCE_CYCLE: "Resources refer to each other in a circle.",
+    Stalls.INVALID_KEY_PAIR: "A key cannot be read, or certificate and key do not belong together.",
+    Stalls.INVALID_CERTIFICATE: "The service issued something other than what was asked for; it was not published.",
+    Stalls.SECRET_CONFLICT: "A Secret of that name exists and belongs to somebody else.",
+    Stalls.PERMISSION_DENIED: "The service does not permit the operation to this API key.",
+    Stalls.OWNERSHIP_CONFLICT: "The remote object belongs to another resource.",
+    Stalls.REMOTE_MISSING: "The remote object vanished, and making a new one is not the same thing.",
+    Stalls.OPERATION_UNSUPPORTED: "The service does not offer an operation that is needed.",
+    Stalls.LIFETIME_TOO_SHORT: "The certificate would be due before it is valid, or its fixed end has passed.",
+    Stalls.IMMUTABLE_FIELD_CHANGED: "A field that is fixed at creation was changed.",
+    Events.CREATED: "A remote object was created.",
+    Events.UPDATED: "The remote object was changed because the spec changed.",
+    Events.DELETED: "The remote object was deleted.",
+    Events.RETAINED: "The resource was deleted and its remote object kept, as deletionPolicy says.",
+    Events.ADOPTED: "An existing remote object came under management.",
+    Events.RECOVERED: "An object whose creation was interrupted was found again.",
+    Events.REPLACED: "A new remote object took the place of an old one.",
+    Events.DRIFT_CORRECTED: "A change made elsewhere was undone.",
+    Events.CERTIFICATE_ISSUED: "A certificate was issued and written to its Secret.",
+    Events.REMOTE_MISSING: "The remote object vanished.",
+    Events.DELETION_BLOCKED: "Deletion waits because something still uses this resource.",
+    Events.ABANDONED: "The resource was let go and its remote object left, as asked.",
+}
+"""What each reason means, for the reference page. A test holds it complete."""

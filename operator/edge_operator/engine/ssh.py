@@ -1,0 +1,66 @@
+"""Judges SSH certificates. Source: OpenSSH PROTOCOL.certkeys; API document, SSHHostCertificate."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import ssh
+
+from edge_operator.engine.operations import Stalled
+from edge_operator.engine.reasons import Stalls
+
+
+def verify(certificate: str, *, public_key: str, principals: list[str], authority: str, now: datetime) -> None:
+    """Nothing, if the host certificate is what was asked for: type, key, principals, validity, signature.
+
+    Raises:
+        Stalled: it is something else; the message says what.
+    """
+    try:
+        signed = ssh.load_ssh_public_identity(certificate.encode())
+    except Exception as error:
+        raise _refused("the service returned a certificate that cannot be read") from error
+    if not isinstance(signed, ssh.SSHCertificate):
+        raise _refused("the service returned a plain key in place of a certificate")
+    if signed.type is not ssh.SSHCertificateType.HOST:
+        raise _refused("the service returned a user certificate in place of a host certificate")
+    if _bytes(signed.public_key()) != _bytes(load_public(public_key, "the public key")):
+        raise _refused("the certificate is for another key")
+    found = sorted(p.decode() for p in signed.valid_principals)
+    if found != sorted(set(principals)):
+        raise _refused(
+            f"the certificate is for {', '.join(found) or 'any host'}; {', '.join(principals)} was asked for"
+        )
+    if now.timestamp() >= signed.valid_before:
+        raise _refused("the certificate has expired already")
+    if _bytes(signed.signature_key()) != _bytes(load_public(authority, "the authority's public key")):
+        raise _refused("the certificate is signed by another authority")
+    try:
+        signed.verify_cert_signature()
+    except InvalidSignature as error:
+        raise _refused("the certificate's signature is wrong") from error
+
+
+def load_public(text: str, what: str) -> Any:
+    """A public key from OpenSSH authorized-keys format.
+
+    Raises:
+        Stalled: it cannot be read.
+    """
+    try:
+        return serialization.load_ssh_public_key(text.strip().encode())
+    except Exception as error:
+        raise Stalled(
+            Stalls.INVALID_KEY_PAIR, f"{what} cannot be read; it should be a line such as 'ssh-ed25519 AAAA…'"
+        ) from error
+
+
+def _bytes(key: Any) -> bytes:
+    return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)  # type: ignore[no-any-return]
+
+
+def _refused(message: str) -> Stalled:
+    return Stalled(Stalls.INVALID_CERTIFICATE, f"{message}; it was not published")

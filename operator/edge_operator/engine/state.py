@@ -1,0 +1,177 @@
+"""What is wanted, what is recorded in the cluster, and what was seen, as values that a plan is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from edge_operator.declare import GROUP, Body, Kind
+from edge_operator.engine import compare, digests, marker, project
+from edge_operator.engine.operations import KeyPair, Path
+from edge_operator.engine.project import Bindings, Field
+from edge_operator.policies import Policies
+
+CLAIM = f"{GROUP}/claim"
+FINALIZER = f"{GROUP}/remote-object"
+PAUSED = f"{GROUP}/paused"
+ABANDON = f"{GROUP}/abandon"
+REQUESTED = (f"{GROUP}/reconcile-requested-at", "reconcile.fluxcd.io/requestedAt")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which resource of which cluster, and the key of its digests."""
+
+    cluster: str
+    namespace: str
+    name: str
+    uid: str
+    key: bytes = field(repr=False)
+
+    def owner(self, nonce: str) -> marker.Owner:
+        """The owner that the remote object's marker names."""
+        return marker.owner(self.cluster, self.uid, nonce, self.namespace, self.name)
+
+
+@dataclass(frozen=True)
+class Desired:
+    """A parsed spec with every pointer resolved: what the remote object should be."""
+
+    kind: Kind[Any]
+    spec: Any
+    identity: Identity
+    plain: Body = field(repr=False)
+    path: Path
+    applied: Mapping[str, str]
+    """Digest of each field by its name in the spec: what `status.applied` will say once it is sent."""
+
+    def body(self, nonce: str) -> Body:
+        """The whole request body, the owner marker in its metadata."""
+        if "metadata" not in self.plain:
+            return dict(self.plain)
+        return {**self.plain, "metadata": marker.attach(self.plain["metadata"], self.identity.owner(nonce))}
+
+    @property
+    def adopted(self) -> bool:
+        """Whether the spec names an existing object."""
+        return self.spec.external_id is not None
+
+
+def desired(kind: Kind[Any], spec: Policies, identity: Identity, bindings: Bindings) -> Desired:
+    """Project a spec and digest each of its fields.
+
+    Raises:
+        Stalled: two entries of a keyed list mean one object.
+    """
+    plain = project.body(spec, bindings)
+    applied = {
+        f.alias: digests.digest(identity.key, identity.uid, f.alias, _remembered(spec, f, plain))
+        for f in project.fields(type(spec))
+        if getattr(spec, f.name) is not None and (not f.local or f.reissues)
+    }
+    return Desired(kind, spec, identity, plain, project.path(spec, bindings), applied)
+
+
+def _remembered(spec: Policies, f: Field, plain: Body) -> Any:
+    """What of a field its digest is made of: what the user wrote where that is what counts, else what is sent."""
+    if f.local or f.immutable or f.wire not in plain:
+        return spec.model_dump(mode="json", include={f.name})[f.name]
+    return compare.normal(f, plain[f.wire])
+
+
+@dataclass(frozen=True)
+class Previous:
+    """A predecessor that a replacement left, to be deleted when its overlap ends."""
+
+    id: str
+    nonce: str | None
+    delete_after: datetime
+    path: Path
+
+    def to_status(self) -> dict[str, Any]:
+        """As it stands in status."""
+        out = {"id": self.id, "deleteAfter": stamp(self.delete_after)}
+        return {
+            **out,
+            **({"nonce": self.nonce} if self.nonce else {}),
+            **({"path": dict(self.path)} if self.path else {}),
+        }
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the custom resource itself remembers, in annotations and status."""
+
+    id: str | None = None
+    nonce: str | None = None
+    claim: str | None = None
+    finalizer: bool = False
+    path: Path = field(default_factory=dict)
+    applied: Mapping[str, str] = field(default_factory=dict)
+    previous: tuple[Previous, ...] = ()
+    status: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def unspent(self) -> bool:
+        """Whether a claim was taken whose outcome is not recorded: a POST may have happened."""
+        return self.claim is not None and self.claim != self.nonce
+
+    def without_previous(self, ids: frozenset[str]) -> Recorded:
+        """The same without these predecessors."""
+        return replace(self, previous=tuple(p for p in self.previous if p.id not in ids))
+
+
+def recorded(resource: Mapping[str, Any], key: bytes) -> Recorded:
+    """Read what a custom resource remembers. A claim with another uid, a digest with another key, do not count."""
+    meta, status = resource["metadata"], resource.get("status") or {}
+    uid, _, nonce = (meta.get("annotations") or {}).get(CLAIM, "").partition(".")
+    return Recorded(
+        id=status.get("id"),
+        nonce=status.get("nonce"),
+        claim=nonce if nonce and uid == meta["uid"] else None,
+        finalizer=FINALIZER in (meta.get("finalizers") or ()),
+        path=status.get("path") or {},
+        applied=digests.known(key, status.get("applied") or {}),
+        previous=tuple(
+            Previous(p["id"], p.get("nonce"), parsed(p["deleteAfter"]), p.get("path") or {})
+            for p in status.get("previous") or ()
+        ),
+        status=status,
+    )
+
+
+@dataclass(frozen=True)
+class Published:
+    """The output Secret as it is: whose it is, which remote object it is for, which keys it has."""
+
+    ours: bool
+    id: str | None
+    keys: frozenset[str]
+    key_pair: KeyPair | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What was looked at in this pass. An empty one means that nothing had to be.
+
+    `answer` is the remote object as the service returned it; `found` is its id where it was not recorded yet;
+    `missing` is a confirmed absence; `duplicates` are further objects that are wholly ours.
+    """
+
+    answer: Body | None = field(default=None, repr=False)
+    found: str | None = None
+    missing: bool = False
+    duplicates: tuple[tuple[str, Path], ...] = ()
+    published: Published | None = None
+
+
+def stamp(time: datetime) -> str:
+    """RFC 3339 in whole seconds: `2026-01-02T03:04:05Z`."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parsed(text: str) -> datetime:
+    """A time from RFC 3339."""
+    return datetime.fromisoformat(text)

@@ -1,0 +1,199 @@
+"""Carries out a plan, operation by operation. Nothing is decided here; what was done so far is kept in `Progress`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+from edge_operator.api.wire import as_sent
+from edge_operator.declare import Body, Issued
+from edge_operator.engine import project, ssh
+from edge_operator.engine.operations import (
+    Claim,
+    Create,
+    Delete,
+    DeleteModule,
+    Disown,
+    KeyPair,
+    KeyRequest,
+    Missing,
+    Operation,
+    Publish,
+    PutModule,
+    Read,
+    Release,
+    Stalled,
+    Unsupported,
+    Update,
+    Waiting,
+)
+from edge_operator.engine.reasons import Stalls, Waits
+from edge_operator.engine.references import pointers
+from edge_operator.engine.state import Desired, Previous, Recorded
+from edge_operator.kinds import KINDS
+from edge_operator.ports import Pass, Resource
+
+
+@dataclass
+class Progress:
+    """What is so after the operations done so far; status is written from it, however the pass ends."""
+
+    resource: Resource
+    recorded: Recorded
+    answer: Body | None = field(default=None, repr=False)
+    key: KeyPair | None = field(default=None, repr=False)
+    fresh: bool = False
+    """Whether the object was created or found in this pass, so that its id and nonce are news."""
+    secret: str | None = None
+    done: list[Operation] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was written to the service or the cluster."""
+        return any(not isinstance(o, Read) for o in self.done)
+
+    def sent(self, wanted: Desired) -> dict[str, str]:
+        """Digests of the fields that were sent, by their names in the spec."""
+        wires: set[str] = set()
+        for operation in self.done:
+            match operation:
+                case Create():
+                    return dict(wanted.applied)
+                case Update(body=body):
+                    wires |= body.keys()
+                case PutModule(segment=segment):
+                    wires.add(segment)
+        names = {f.alias for f in project.fields(type(wanted.spec)) if f.wire in wires}
+        return {alias: digest for alias, digest in wanted.applied.items() if alias in names}
+
+
+async def execute(  # noqa: C901, PLR0912 - one case for each operation, in one place
+    line: Pass, desired: Desired | None, operation: Operation, progress: Progress
+) -> None:
+    """Carry out one operation. `desired` is None while deleting."""
+    match operation:
+        case Claim(nonce):
+            progress.resource = await line.cluster.claim(line.kind, progress.resource, nonce)
+            progress.recorded = replace(progress.recorded, claim=nonce, finalizer=True)
+            line.memory.claim_seen[nonce] = line.world.monotonic()
+        case Create():
+            await _create(line, operation, progress)
+        case Update(id_, body, path):
+            progress.answer = await line.remote.update(line.kind, id_, path, body)
+        case PutModule(id_, segment, body, path):
+            module = await line.remote.put_module(line.kind, id_, path, segment, body)
+            progress.answer = {**(progress.answer or {}), segment: module}
+        case DeleteModule(id_, segment, path):
+            await _remove_module(line, id_, segment, path, progress)
+        case Read(id_, path):
+            progress.answer = await line.remote.read(line.kind, id_, path)
+            if progress.answer is None:
+                raise Missing(id_)
+        case Publish(secret):
+            await _publish(line, desired, secret, progress)
+        case Delete(id_, path):
+            await line.remote.delete(line.kind, id_, path)
+            progress.recorded = progress.recorded.without_previous(frozenset({id_}))
+            if (progress.answer or {}).get("id") == id_:
+                progress.answer, progress.fresh = None, False
+        case Disown(secret):
+            await line.cluster.disown(line.kind, progress.resource, secret)
+        case Release():
+            await line.cluster.release(line.kind, progress.resource)
+        case unreachable:
+            assert_never(unreachable)
+    if not isinstance(operation, Claim | Publish | Disown | Release | Read):
+        line.memory.wrote_at = line.world.monotonic()
+    progress.done.append(operation)
+
+
+async def _create(line: Pass, operation: Create, progress: Progress) -> None:
+    """POST under the claim that was taken. A predecessor is recorded with its successor, in one status write."""
+    before, nonce = progress.recorded, progress.recorded.claim
+    if nonce is None:
+        raise RuntimeError("a POST needs a claim")
+    body = operation.body
+    if operation.key is not None:
+        key = operation.key
+        progress.key = await line.world.key_pair(key) if isinstance(key, KeyRequest) else key
+        body = {**body, "public_key": progress.key.public}
+    line.memory.settled, line.memory.claim_seen[nonce] = None, line.world.monotonic()
+    try:
+        answer = await line.remote.create(line.kind, operation.path, body)
+    except (Waiting, Stalled, Unsupported) as refusal:
+        if not getattr(refusal, "unsettled", False):
+            line.memory.settled = nonce
+        raise
+    progress.answer, progress.fresh = answer, True
+    previous = before.previous
+    if before.id is not None and before.id != answer["id"]:
+        previous = (*previous, Previous(before.id, before.nonce, line.world.now(), before.path))
+    progress.recorded = replace(before, id=answer["id"], path=operation.path, previous=previous, applied={})
+
+
+async def _remove_module(line: Pass, id_: str, segment: str, path: Any, progress: Progress) -> None:
+    """DELETE the module; where the service does not offer that, leave it switched off."""
+    try:
+        await line.remote.delete_module(line.kind, id_, path, segment)
+    except Unsupported:
+        answer = await line.remote.read(line.kind, id_, path)
+        if answer is None:
+            raise Missing(id_) from None
+        module = as_sent(line.kind.api.read.model_validate(answer)).get(segment)
+        if module is not None and module.get("enabled"):
+            progress.answer = await line.remote.update(line.kind, id_, path, {segment: {**module, "enabled": False}})
+        return
+    progress.answer = {**(progress.answer or {}), segment: None}
+
+
+async def _publish(line: Pass, desired: Desired | None, secret: str, progress: Progress) -> None:
+    """Verify the certificate at hand, then write it to the Secret; a wrong one is deleted and not published."""
+    answer, lifecycle = progress.answer, line.kind.lifecycle
+    if desired is None or answer is None or not isinstance(lifecycle, Issued):
+        raise RuntimeError("nothing at hand to publish")
+    public = progress.key.public if progress.key else desired.plain["public_key"]
+    authority = await _authority_key(line, desired, lifecycle.authority)
+    fresh = any(isinstance(o, Create) for o in progress.done)
+    try:
+        ssh.verify(
+            answer["certificate"],
+            public_key=public,
+            principals=desired.plain.get("principals") or [],
+            authority=authority,
+            now=line.world.now(),
+        )
+    except Stalled:
+        if fresh:
+            await line.remote.delete(line.kind, answer["id"], desired.path)
+            line.memory.settled = progress.recorded.claim
+            progress.answer, progress.fresh = None, False
+        raise
+    values = {
+        "certificate": answer["certificate"],
+        "public_key": public,
+        "private_key": progress.key.private if progress.key else None,
+        "authority.public_key": authority,
+    }
+    data = {o.key: _line(values[o.source]) for o in line.kind.outputs if values[o.source] is not None}
+    await line.cluster.publish(line.kind, progress.resource, secret, answer["id"], data)
+    progress.secret = secret
+
+
+def _line(text: str | None) -> str:
+    return f"{(text or '').rstrip()}\n"
+
+
+async def _authority_key(line: Pass, desired: Desired, field_name: str) -> str:
+    """The authority's public key: from the status of the resource that is named, else from the service."""
+    at = next(f for f in project.fields(type(desired.spec)) if f.name == field_name)
+    pointer = next(p for p in pointers(desired.spec) if p.at == f"spec.{at.alias}")
+    if pointer.named is not None:
+        key = (await line.cluster.status_of(line.identity.namespace, pointer.named)).get("publicKey")
+    else:
+        signer = await line.remote.read(KINDS[pointer.mark.kinds[0]], str(pointer.ref.id), {})
+        if signer is None:
+            raise Stalled(Stalls.INVALID_REFERENCE, f"{pointer.at}: the service has no authority {pointer.ref.id}")
+        key = signer.get("public_key")
+    if not isinstance(key, str) or not key:
+        raise Waiting(Waits.REFERENCE_NOT_READY, f"{pointer.at}: the authority's public key is not known yet")
+    return key

@@ -1,0 +1,145 @@
+"""Takes resources down the line: what an event, a Secret, a neighbour or the clock brings becomes a pass."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from edge_operator.declare import Kind
+from edge_operator.engine.operations import Restart, shown
+from edge_operator.engine.state import Identity
+from edge_operator.kube import drift, errors, metrics
+from edge_operator.kube.client import KubeAPI
+from edge_operator.kube.cluster import KubeCluster, path
+from edge_operator.kube.index import Entry, Index, Key
+from edge_operator.kube.queue import Priority, WorkQueue
+from edge_operator.ports import Outcome, Pass, Resource, Snapshot, World
+from edge_operator.reconcile import reconcile
+from edge_operator.remote import ManagementAPI, NotLeading
+
+_log = logging.getLogger(__name__)
+
+
+class Controller:
+    """One for all kinds. Give it `queue` and `cluster` before the first event."""
+
+    queue: WorkQueue[Key]
+    cluster: KubeCluster
+    remote: ManagementAPI
+
+    def __init__(
+        self,
+        kinds: Mapping[str, Kind[Any]],
+        api: KubeAPI,
+        index: Index,
+        world: World,
+        *,
+        grace_seconds: float,
+    ) -> None:
+        self._kinds, self._api, self._index, self._world = kinds, api, index, world
+        self._grace = grace_seconds
+
+    def event(self, kind: Kind[Any], type_: str | None, resource: Resource) -> None:
+        """An event of a watch: a resource as it is now, or as it was when it went."""
+        meta = resource["metadata"]
+        key = (kind.name, meta["namespace"], meta["name"])
+        if type_ == "DELETED":
+            self.wake(self._index.forget(key, meta["uid"]))
+            return
+        change = self._index.observe(kind, resource)
+        if change.news:
+            self.queue.offer(key, priority=Priority.EDIT if change.edited and type_ else Priority.RETRY)
+            self.wake(change.wake)
+
+    def secret(self, namespace: str, name: str, _: Any = None) -> None:
+        """A Secret changed, appeared or went."""
+        self.wake(self._index.about_secret(namespace, name))
+
+    def wake(self, keys: frozenset[Key]) -> None:
+        """Have these looked at soon."""
+        for key in keys:
+            self.queue.offer(key, priority=Priority.RETRY)
+
+    def resync(self, key: Key) -> None:
+        """Have this looked at when there is nothing more urgent."""
+        self.queue.offer(key, priority=Priority.RESYNC)
+
+    def recovered(self) -> None:
+        """The connection works again: have everything looked at that is not in sync."""
+        self.wake(frozenset(e.key for e in self._index.entries() if not e.ready))
+
+    async def work(self, key: Key) -> None:
+        """One pass of one resource, and when to come back. Never raises."""
+        entry = self._index.get(key)
+        if entry is None:
+            return
+        started = time.perf_counter()
+        snapshot, entry.snapshot = entry.snapshot, None
+        try:
+            resource = await self._current(entry)
+            outcome = await reconcile(self._line(entry), resource, snapshot) if resource else None
+        except Restart:
+            entry.body = None
+            self.queue.offer(key, priority=Priority.EDIT)
+        except NotLeading:
+            self.queue.offer(key, priority=Priority.RETRY, due=self._world.monotonic() + 1.0)
+        except errors.KubeError as error:
+            entry.body = None
+            _log.warning("%s: the Kubernetes API refuses or does not answer: %s", "/".join(key), shown(error))
+            self._failed(key)
+        except Exception:  # noqa: BLE001 - one resource's defect must not end the others
+            entry.body = None
+            _log.exception("%s: a defect of the operator; tried again later", "/".join(key))
+            self._failed(key)
+            metrics.reconciled(key[0], "error", time.perf_counter() - started)
+        else:
+            if outcome is not None:
+                metrics.reconciled(key[0], outcome.reason, time.perf_counter() - started)
+                self._done(entry, snapshot, outcome)
+
+    async def _current(self, entry: Entry) -> Resource | None:
+        """The newest body: the one that came with an event, or a live read."""
+        body, entry.body = entry.body, None
+        if body is not None:
+            return body
+        kind = self._kinds[entry.key[0]]
+        try:
+            live = await self._api.get(path(kind, entry.key[1], entry.key[2]))
+        except errors.NotFound:
+            self.wake(self._index.forget(entry.key))
+            return None
+        change = self._index.observe(kind, live, dirty=False)
+        self.wake(change.wake)
+        return live
+
+    def _line(self, entry: Entry) -> Pass:
+        kind, namespace, name = entry.key
+        identity = Identity(self.cluster.id, namespace, name, entry.uid, self.cluster.digest_key)
+        return Pass(self._kinds[kind], identity, entry.memory, self.remote, self.cluster, self._world, self._grace)
+
+    def _done(self, entry: Entry, snapshot: Snapshot | None, outcome: Outcome) -> None:
+        """Remember how it ended and say when to come back."""
+        key = entry.key
+        entry.ready = outcome.ready
+        drift.settled(entry, snapshot, outcome)
+        if outcome.gone:
+            self.wake(self._index.forget(key, entry.uid))
+            return
+        if outcome.changed:
+            _log.info("%s: %s", "/".join(key), outcome.reason)
+        if outcome.again:
+            self.queue.offer(key, priority=Priority.RETRY)
+        elif outcome.after_seconds is not None:
+            self.queue.offer(key, priority=Priority.RETRY, due=self._world.monotonic() + outcome.after_seconds)
+        elif outcome.failed:
+            self._failed(key)
+        else:
+            self.queue.succeeded(key)
+            if outcome.due is not None:
+                wait = max(0.0, (outcome.due - self._world.now()).total_seconds())
+                self.queue.offer(key, priority=Priority.RESYNC, due=self._world.monotonic() + wait)
+
+    def _failed(self, key: Key) -> None:
+        self.queue.offer(key, priority=Priority.RETRY, due=self._world.monotonic() + self.queue.failed(key))

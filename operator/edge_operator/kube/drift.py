@@ -1,0 +1,90 @@
+"""Finds changes made elsewhere: one list per collection and interval, shared by all its resources.
+
+A remote object that is as it was when it was last in sync costs a digest and a comparison; only what differs, is
+missing, or was not in sync is looked at by the line. There is no timer per resource.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from edge_operator.declare import Body, Kind
+from edge_operator.engine.operations import Missing, Stalled, Unsupported, Waiting
+from edge_operator.kube.index import Entry, Index, Key
+from edge_operator.ports import Outcome, Snapshot
+from edge_operator.remote import ManagementAPI
+
+_log = logging.getLogger(__name__)
+
+
+class DriftPass:
+    """Lists every collection that has resources, now and then, and offers those that need a look."""
+
+    def __init__(
+        self,
+        kinds: Mapping[str, Kind[Any]],
+        index: Index,
+        remote: ManagementAPI,
+        offer: Callable[[Key], None],
+        *,
+        monotonic: Callable[[], float],
+        interval_seconds: float,
+        may_look: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._kinds, self._index, self._remote, self._offer = kinds, index, remote, offer
+        self._monotonic, self._interval, self._may_look = monotonic, interval_seconds, may_look
+
+    async def run(self) -> None:
+        """Go round for ever. The first round begins somewhere within the interval, so that restarts spread out."""
+        await asyncio.sleep(self._interval * random.random())  # noqa: S311 - spreads load, guards nothing
+        while True:
+            began = self._monotonic()
+            if self._may_look():
+                await self.round()
+            jitter = 1 + (random.random() - 0.5) / 5  # noqa: S311 - as above
+            await asyncio.sleep(max(0.0, self._interval * jitter - (self._monotonic() - began)))
+
+    async def round(self) -> None:
+        """Look at every collection once."""
+        since = self._monotonic()
+        for kind in self._kinds.values():
+            entries = [e for e in self._index.entries(kind.name) if not e.deleting]
+            if not entries:
+                continue
+            try:
+                listing = await self._remote.listing(kind.api, since) if any(e.id for e in entries) else None
+            except (Waiting, Stalled, Unsupported, Missing) as why:
+                _log.info("no look at %s in this round: %s", kind.api.path, why)
+                continue
+            for entry in entries:
+                if entry.id is not None and listing is not None:
+                    self._compare(entry, listing.objects.get(entry.id), listing.began)
+                elif not entry.ready:
+                    self._offer(entry.key)
+        self._remote.forget_listings()
+
+    def _compare(self, entry: Entry, answer: Body | None, began: float) -> None:
+        if entry.ready and answer is not None and entry.good == fingerprint(answer):
+            return
+        entry.snapshot = Snapshot(began, answer)
+        self._offer(entry.key)
+
+
+def settled(entry: Entry, snapshot: Snapshot | None, outcome: Outcome) -> None:
+    """Note after a pass whether the remote object that a list showed is known to be in sync."""
+    if outcome.changed:
+        entry.good = None
+    elif outcome.ready and snapshot is not None and snapshot.answer is not None:
+        entry.good = fingerprint(snapshot.answer)
+
+
+def fingerprint(answer: Body) -> bytes:
+    """Sixteen bytes that stand for a remote object. Routes in an edge do not count: they have entries of their own."""
+    own = {k: v for k, v in answer.items() if k != "routes"}
+    return hashlib.blake2b(json.dumps(own, sort_keys=True).encode(), digest_size=16).digest()

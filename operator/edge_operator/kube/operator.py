@@ -1,0 +1,262 @@
+"""Puts the operator together, runs it, and ends it in order.
+
+A start waits for the CRDs, then watches; a leader works on its queue, a follower only keeps its caches warm. A stop
+lets the passes under way end, gives the Lease back so that a successor begins at once, and stops watching last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from edge_operator.api import profiles
+from edge_operator.api.caller import Attempt
+from edge_operator.api.errors import Misuse, StatusError
+from edge_operator.kinds import KINDS
+from edge_operator.kube import bootstrap, errors, lease, logs, metrics, watching
+from edge_operator.kube.account import Account, KeyUnreadable
+from edge_operator.kube.client import KubeAPI, Options
+from edge_operator.kube.cluster import KubeCluster
+from edge_operator.kube.controller import Controller
+from edge_operator.kube.drift import DriftPass
+from edge_operator.kube.events import Recorder
+from edge_operator.kube.health import Health
+from edge_operator.kube.index import Index, Key
+from edge_operator.kube.queue import Backoff, WorkQueue
+from edge_operator.kube.watch import MetadataWatch
+from edge_operator.kube.world import System
+from edge_operator.ports import Resource
+from edge_operator.remote import Connection, NotLeading
+from edge_operator.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+OK, FAILED = 0, 1
+LEASE_NAME = "edge-operator"
+WRITE_SECONDS = 10.0
+"""The longest that one request to the Kubernetes API may take; a write is begun only while the Lease outlasts it."""
+DRAIN_SECONDS = 20.0
+"""How long a stop waits for passes that are under way."""
+
+
+def main(settings: Settings) -> int:
+    """Run until SIGTERM or SIGINT; the exit code."""
+    logs.configure(settings.log_level, settings.log_format)
+    try:
+        with _runner() as runner:
+            return runner.run(run(settings))
+    except (errors.NotConfigured, profiles.ProfileError, KeyUnreadable, Misuse, OSError, ValueError) as why:
+        _log.error("cannot start: %s", why)
+        return FAILED
+
+
+def _runner() -> asyncio.Runner:
+    """An event loop, a fast one where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.Runner()
+    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
+
+
+async def run(settings: Settings) -> int:
+    """Run the operator in this event loop; the exit code."""
+    options = Options(request_timeout_seconds=WRITE_SECONDS)
+    async with await KubeAPI.connect(settings.kubeconfig, options, on_call=metrics.requested) as api:
+        operator = Operator(settings, api)
+        operator.stop.listen()
+        return await operator.run()
+
+
+class Stop(asyncio.Event):
+    """Set by the first SIGTERM or SIGINT; the second ends the process at once."""
+
+    def listen(self) -> None:
+        """Take the signals. Done again once kopf has started, because kopf takes them for itself."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal)
+
+    def _on_signal(self) -> None:
+        if self.is_set():
+            _log.warning("stopped again: leaving at once")
+            os._exit(FAILED)
+        _log.info("stopping")
+        self.set()
+
+
+class Operator:
+    """One replica."""
+
+    def __init__(self, settings: Settings, api: KubeAPI) -> None:
+        self.settings, self.api = settings, api
+        self.stop, self.watching = Stop(), asyncio.Event()
+        self.world, self.index = System(), Index(KINDS)
+        terms = lease.Terms(settings.lease_seconds, settings.renew_seconds, settings.retry_seconds)
+        self.leadership = lease.Leadership(
+            api, settings.operator_namespace, LEASE_NAME, holder=settings.identity, terms=terms
+        )
+        self.recorder = Recorder(api, instance=self.leadership.holder, on_outcome=metrics.event)
+        self.controller = Controller(KINDS, api, self.index, self.world, grace_seconds=settings.grace_seconds)
+        self.connection = Connection(
+            self.world.monotonic,
+            may_act=self.leadership.still_leading,
+            call_seconds=settings.call_seconds,
+            concurrency=settings.concurrency,
+            on_recovery=self.controller.recovered,
+        )
+        self.account = Account(
+            settings.api_url,
+            settings.api_key_file,
+            profiles.load(settings.api_profile),
+            self.connection,
+            observer=_observed,
+            on_change=self.controller.recovered,
+        )
+        self.queue: WorkQueue[Key] = WorkQueue(
+            self.controller.work,
+            workers=settings.workers,
+            backoff=Backoff(settings.backoff_seconds, settings.backoff_limit_seconds),
+            monotonic=self.world.monotonic,
+        )
+        self.queue.pause()
+        self.controller.queue, self.controller.remote = self.queue, self.account.remote
+        metrics.METRICS.watch_queue(self.queue.snapshot)
+        metrics.METRICS.watch_leader(lambda: self.leadership.leading)
+        metrics.METRICS.watch_resources(self._counts)
+
+    async def run(self) -> int:
+        """Start, act until stopped, end in order; the exit code."""
+        async with self._health():
+            if not await self._prepared():
+                return OK
+            tasks = [asyncio.create_task(work, name=name) for name, work in self._background().items()]
+            acting = asyncio.create_task(self.leadership.run(self._act, self._rest), name="leadership")
+            watched = asyncio.Event()
+            kopf = asyncio.create_task(self._watch(watched), name="watches")
+            stopped = asyncio.create_task(self.stop.wait(), name="stop")
+            done, _ = await asyncio.wait({acting, kopf, stopped, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            failed = next((t for t in done if t is not stopped), None)
+            await self._wind_down(acting, kopf, watched, [stopped, *tasks])
+            await self.account.close()
+            if failed is None:
+                return OK
+            _log.error("ended because %s ended: %s", failed.get_name(), failed.exception() or "without an error")
+            return FAILED
+
+    async def _wind_down(
+        self,
+        acting: asyncio.Task[None],
+        kopf: asyncio.Task[None],
+        watched: asyncio.Event,
+        others: list[asyncio.Task[Any]],
+    ) -> None:
+        """Passes end, then the Lease goes, then the events are written, then the watches end."""
+        if not await self.queue.drain(DRAIN_SECONDS):
+            _log.warning("some passes did not end in time; their resources are looked at again after the next start")
+        await _cancelled(acting)
+        await self.recorder.flush(2.0)
+        watched.set()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(kopf), 10.0)
+        await _cancelled(kopf, *others)
+
+    async def _prepared(self) -> bool:
+        """Wait for the cluster to be prepared; False if stopped before."""
+        preparing = asyncio.create_task(self._prepare(), name="preparation")
+        stopped = asyncio.create_task(self.stop.wait(), name="stop")
+        await asyncio.wait({preparing, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if preparing.done():
+            await _cancelled(stopped)
+            preparing.result()
+            return True
+        await _cancelled(preparing)
+        return False
+
+    async def _prepare(self) -> None:
+        settings = self.settings
+        await bootstrap.wait_for_definitions(self.api, KINDS, settings.namespaces)
+        self.controller.cluster = KubeCluster(
+            self.api,
+            self.index,
+            cluster_id=await bootstrap.cluster_identity(self.api, settings.cluster_id),
+            digest_key=await bootstrap.digest_key(self.api, settings.operator_namespace),
+            may_write=self._may_write,
+            tell=self._tell,
+            wake=self.controller.wake,
+        )
+
+    def _background(self) -> dict[str, Coroutine[Any, Any, None]]:
+        secrets = MetadataWatch(self.api, self.controller.secret, namespaces=self.settings.namespaces)
+        drift = DriftPass(
+            KINDS,
+            self.index,
+            self.account.remote,
+            self.controller.resync,
+            monotonic=self.world.monotonic,
+            interval_seconds=self.settings.resync_seconds,
+            may_look=lambda: self.leadership.leading,
+        )
+        return {
+            "work queue": self.queue.run(),
+            "events": self.recorder.run(),
+            "API key": self.account.follow(),
+            "Secrets": secrets.run(),
+            "drift": drift.run(),
+        }
+
+    async def _watch(self, stop: asyncio.Event) -> None:
+        registry = watching.registry(KINDS, self.api.credentials, self.controller.event)
+        running = asyncio.create_task(
+            watching.watch(registry, self.settings.namespaces, stop=stop, ready=self.watching), name="kopf"
+        )
+        await self.watching.wait()
+        self.stop.listen()
+        _log.info("watching %s", ", ".join(self.settings.namespaces) or "the whole cluster")
+        await running
+
+    async def _act(self) -> None:
+        self.queue.resume()
+
+    async def _rest(self) -> None:
+        self.queue.pause()
+
+    def _may_write(self) -> None:
+        if not self.leadership.still_leading(WRITE_SECONDS):
+            raise NotLeading
+
+    def _tell(self, resource: Resource, reason: str, message: str, warning: bool) -> None:
+        kind = "Warning" if warning else "Normal"
+        self.recorder.event(resource["kind"], resource["metadata"], kind, reason, message)  # type: ignore[arg-type]
+
+    def _counts(self) -> Counter[tuple[str, str]]:
+        return Counter((e.key[0], "True" if e.ready else "False") for e in self.index.entries())
+
+    @contextlib.asynccontextmanager
+    async def _health(self) -> AsyncIterator[None]:
+        if self.settings.health_listen is None:
+            yield
+            return
+        ready: Callable[[], str] = lambda: "" if self.watching.is_set() else "not watching yet"  # noqa: E731
+        health = Health(self.settings.health_listen, alive=str, ready=ready, metrics_text=metrics.METRICS.text)
+        async with health:
+            yield
+
+
+async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _observed(attempt: Attempt) -> None:
+    """Count a call of the management API."""
+    error = attempt.error
+    status = 200 if error is None else error.status if isinstance(error, StatusError) else 0
+    metrics.called(attempt.collection or "other", attempt.method, status, attempt.seconds)

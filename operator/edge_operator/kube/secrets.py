@@ -1,0 +1,173 @@
+"""Output Secrets and input values: the only code that sees the data of Secrets."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from edge_operator.declare import GROUP, Kind, SecretKeyRef
+from edge_operator.engine.operations import KeyPair, Restart, Stalled, Waiting
+from edge_operator.engine.reasons import Stalls, Waits
+from edge_operator.engine.state import Published
+from edge_operator.kube import errors, paths
+from edge_operator.kube.client import JSON, KubeAPI
+from edge_operator.ports import Resource
+
+KIND_LABEL = f"{GROUP}/kind"
+ID_ANNOTATION = f"{GROUP}/id"
+ATTEMPTS = 5
+
+
+class Secrets:
+    """Reads and writes Secrets in the namespaces of resources."""
+
+    def __init__(self, api: KubeAPI) -> None:
+        self._api = api
+
+    async def values(self, namespace: str, keys: Mapping[SecretKeyRef, str]) -> dict[SecretKeyRef, str]:
+        """The values that a spec reads; each Secret is read once.
+
+        Raises:
+            Waiting: a Secret or a key in it is absent.
+            Stalled: a value is not text.
+        """
+        found = {name: await self.read(namespace, name) for name in sorted({k.name for k in keys})}
+        out: dict[SecretKeyRef, str] = {}
+        for ref, at in keys.items():
+            secret = found[ref.name]
+            if secret is None:
+                raise Waiting(Waits.SECRET_NOT_READY, f"{at}: there is no Secret {ref.name!r} in this namespace")
+            data = secret.get("data") or {}
+            if ref.key not in data:
+                raise Waiting(Waits.SECRET_NOT_READY, f"{at}: Secret {ref.name!r} has no key {ref.key!r}")
+            out[ref] = _text(data[ref.key], f"{at}: key {ref.key!r} of Secret {ref.name!r}")
+        return out
+
+    async def read(self, namespace: str, name: str) -> JSON | None:
+        """A Secret as it is now, or None."""
+        try:
+            return await self._api.get(paths.secret(namespace, name))
+        except errors.NotFound:
+            return None
+
+    async def published(self, kind: Kind[Any], resource: Resource, name: str) -> Published | None:
+        """What an output Secret holds, or None."""
+        secret = await self.read(resource["metadata"]["namespace"], name)
+        if secret is None:
+            return None
+        data = secret.get("data") or {}
+        return Published(
+            ours=_ours(secret, resource),
+            id=(secret["metadata"].get("annotations") or {}).get(ID_ANNOTATION),
+            keys=frozenset(k for k, v in data.items() if v),
+            key_pair=_key_pair(kind, data),
+        )
+
+    async def publish(self, kind: Kind[Any], resource: Resource, name: str, id_: str, data: Mapping[str, str]) -> None:
+        """Create the Secret, or replace the values in ours. Somebody else's is never written.
+
+        Raises:
+            Stalled: there is one that is not ours.
+            Restart: others keep writing to it.
+        """
+        namespace = resource["metadata"]["namespace"]
+        for _ in range(ATTEMPTS):
+            current = await self.read(namespace, name)
+            try:
+                if current is None:
+                    await self._api.create(paths.secret(namespace), _secret(kind, resource, name, id_, data))
+                    return
+                if not _ours(current, resource):
+                    raise Stalled(Stalls.SECRET_CONFLICT, f"Secret {name!r} exists and is not this resource's")
+                patch = _patch(kind, resource, name, id_, data, current)
+                await self._api.merge_patch(paths.secret(namespace, name), patch)
+            except (errors.Conflict, errors.NotFound):
+                continue
+            return
+        raise Restart
+
+    async def disown(self, resource: Resource, name: str) -> None:
+        """Take the owner reference off, so that the Secret outlives the resource. None, or not ours: nothing to do."""
+        meta = resource["metadata"]
+        for _ in range(ATTEMPTS):
+            secret = await self.read(meta["namespace"], name)
+            if secret is None or not _ours(secret, resource):
+                return
+            others = [o for o in secret["metadata"].get("ownerReferences") or () if o.get("uid") != meta["uid"]]
+            version = secret["metadata"]["resourceVersion"]
+            patch = {"metadata": {"resourceVersion": version, "ownerReferences": others or None}}
+            try:
+                await self._api.merge_patch(paths.secret(meta["namespace"], name), patch)
+            except errors.Conflict:
+                continue
+            except errors.NotFound:
+                return
+            return
+        raise Restart
+
+
+def _ours(secret: JSON, resource: Resource) -> bool:
+    owners = secret["metadata"].get("ownerReferences") or ()
+    return any(owner.get("uid") == resource["metadata"]["uid"] for owner in owners)
+
+
+def _text(encoded: str, what: str) -> str:
+    try:
+        return base64.b64decode(encoded).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise Stalled(Stalls.INVALID_SPEC, f"{what} should be UTF-8 text") from None
+
+
+def _key_pair(kind: Kind[Any], data: Mapping[str, str]) -> KeyPair | None:
+    """The key pair that the Secret keeps, where the kind has one."""
+    names = {o.source: o.key for o in kind.outputs}
+    private, public = data.get(names.get("private_key", "")), data.get(names.get("public_key", ""))
+    if not private or not public:
+        return None
+    return KeyPair(_text(public, "the public key").strip(), _text(private, "the private key"))
+
+
+def _encoded(data: Mapping[str, str]) -> dict[str, str]:
+    return {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+
+
+def _metadata(kind: Kind[Any], resource: Resource, id_: str) -> tuple[dict[str, str], dict[str, str]]:
+    template = (resource.get("spec") or {}).get("secretTemplate") or {}
+    own = {KIND_LABEL: kind.name, "app.kubernetes.io/managed-by": "edge-operator"}
+    return {**(template.get("labels") or {}), **own}, {**(template.get("annotations") or {}), ID_ANNOTATION: id_}
+
+
+def _secret(kind: Kind[Any], resource: Resource, name: str, id_: str, data: Mapping[str, str]) -> JSON:
+    meta = resource["metadata"]
+    labels, annotations = _metadata(kind, resource, id_)
+    owner = {
+        "apiVersion": resource["apiVersion"],
+        "kind": kind.name,
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "Opaque",
+        "metadata": {"name": name, "labels": labels, "annotations": annotations, "ownerReferences": [owner]},
+        "data": _encoded(data),
+    }
+
+
+def _patch(kind: Kind[Any], resource: Resource, name: str, id_: str, data: Mapping[str, str], current: JSON) -> JSON:
+    """A merge patch; outputs that there are no more go."""
+    whole = _secret(kind, resource, name, id_, data)
+    gone = {o.key: None for o in kind.outputs if o.key in (current.get("data") or {}) and o.key not in data}
+    return {
+        "metadata": {
+            "resourceVersion": current["metadata"]["resourceVersion"],
+            "labels": whole["metadata"]["labels"],
+            "annotations": whole["metadata"]["annotations"],
+        },
+        "data": {**whole["data"], **gone},
+    }

@@ -1,0 +1,62 @@
+"""kopf, as we use it: one `on.event` for each kind, which hands the object on and returns at once.
+
+No other handler: kopf's own bookkeeping on objects costs writes, and it writes after the handler, which would lose an
+id. It gives discovery, watches with resume and reconnection, credentials and their renewal, and the life cycle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import kopf
+
+from edge_operator.declare import GROUP, VERSION, Kind
+from edge_operator.kube.credentials import Credentials
+from edge_operator.ports import Resource
+
+OnEvent = Callable[[Kind[Any], str | None, Resource], None]
+
+
+def registry(kinds: Mapping[str, Kind[Any]], credentials: Credentials, on_event: OnEvent) -> kopf.OperatorRegistry:
+    """What kopf is to watch, and with whose credentials."""
+    found = kopf.OperatorRegistry()
+
+    async def login(**_: Any) -> kopf.ConnectionInfo:
+        return await credentials.kopf_connection()
+
+    async def seen(*, event: Any, param: Any = None, **_: Any) -> None:
+        on_event(param, event["type"], event["object"])
+
+    kopf.on.login(registry=found)(login)
+    for kind in kinds.values():
+        kopf.on.event(GROUP, VERSION, kind.plural, registry=found, param=kind, id=f"see-{kind.plural}")(seen)
+    return found
+
+
+def settings() -> kopf.OperatorSettings:
+    """Kopf without what costs and is not used: no posting, no peering, no scanning, no storages, short idle workers."""
+    out = kopf.OperatorSettings()
+    out.posting.enabled = False
+    out.peering.standalone = True
+    out.scanning.disabled = True
+    out.queueing.idle_timeout = 0.5
+    out.queueing.exit_timeout = 1.0
+    out.process.ultimate_exiting_timeout = 30
+    return out
+
+
+async def watch(
+    found: kopf.OperatorRegistry, namespaces: tuple[str, ...], *, stop: asyncio.Event, ready: asyncio.Event
+) -> None:
+    """Watch until `stop` is set. `ready` is set once the watches are about to begin."""
+    await kopf.operator(
+        registry=found,
+        settings=settings(),
+        standalone=True,
+        clusterwide=not namespaces,
+        namespaces=namespaces,
+        stop_flag=stop,
+        ready_flag=ready,
+    )

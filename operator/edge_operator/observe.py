@@ -1,0 +1,107 @@
+"""Looks at what a pass has to know and no more: reads only. A resource in sync is not looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edge_operator.engine import issue, marker, state
+from edge_operator.engine.operations import Stalled, Waiting
+from edge_operator.engine.reasons import Stalls, Waits
+from edge_operator.engine.state import Desired, Published, Recorded, Sight
+from edge_operator.ports import Owned, Pass, Resource, Snapshot
+
+
+async def observe(
+    line: Pass, wanted: Desired, recorded: Recorded, resource: Resource, snapshot: Snapshot | None
+) -> Sight:
+    """What the plan needs to be told.
+
+    Raises:
+        Waiting: a creation may have happened and the grace has not passed.
+        Stalled: the Secret is somebody else's, or the object to adopt is absent or somebody else's.
+    """
+    published = await _published(line, wanted, resource)
+    if wanted.adopted and recorded.id is None:
+        return await _adopted(line, wanted, published)
+    objects = await recover(line, recorded, published)
+    if objects:
+        first, *rest = objects
+        duplicates = tuple((o.id, o.path) for o in rest)
+        return Sight(answer=first.answer, found=first.id, duplicates=duplicates, published=published)
+    if recorded.id is None:
+        return Sight(published=published)
+    if snapshot is not None and snapshot.answer is not None and snapshot.began > line.memory.wrote_at:
+        return Sight(answer=snapshot.answer, published=published)
+    unsure = line.memory.doubted or not recorded.applied
+    if snapshot is not None or unsure or _asked(wanted, recorded, resource):
+        answer = await line.remote.read(line.kind, recorded.id, recorded.path)
+        return Sight(answer=answer, missing=answer is None, published=published)
+    return Sight(published=published)
+
+
+def _asked(wanted: Desired, recorded: Recorded, resource: Resource) -> bool:
+    meta = resource["metadata"]
+    annotations = meta.get("annotations") or {}
+    if wanted.spec.management_policy == "Observe" and recorded.status.get("observedGeneration") != meta.get(
+        "generation"
+    ):
+        return True
+    asked = next((annotations[name] for name in state.REQUESTED if name in annotations), None)
+    return asked is not None and asked != recorded.status.get("lastHandledReconcileAt")
+
+
+async def _published(line: Pass, wanted: Desired, resource: Resource) -> Published | None:
+    """The output Secret, read live; found to be somebody else's before anything is created."""
+    if not line.kind.outputs:
+        return None
+    name = issue.secret_name(wanted)
+    published = await line.cluster.published(line.kind, resource, name)
+    if published is not None and not published.ours:
+        raise Stalled(
+            Stalls.SECRET_CONFLICT,
+            f"Secret {name!r} exists and is not this resource's; delete it, or choose another spec.secretName",
+        )
+    return published
+
+
+async def _adopted(line: Pass, wanted: Desired, published: Published | None) -> Sight:
+    """The object that `externalID` names."""
+    id_ = wanted.spec.external_id
+    answer = await line.remote.read(line.kind, id_, wanted.path)
+    if answer is None:
+        raise Stalled(Stalls.REMOTE_MISSING, f"spec.externalID: the service has no object {id_}")
+    who = marker.split(str(answer.get("metadata") or ""))[1]
+    if who is not None and who.cluster == line.identity.cluster and who.uid != line.identity.uid:
+        raise Stalled(Stalls.OWNERSHIP_CONFLICT, f"spec.externalID: {id_} belongs to {who.place}")
+    return Sight(answer=answer, found=id_, published=published)
+
+
+async def recover(line: Pass, recorded: Recorded, published: Published | None) -> Sequence[Owned]:
+    """Objects that carry an owner marker of this resource and are not recorded; the one to keep comes first.
+
+    Asked only while a claim is unspent: there the outcome of a POST may be unknown. A list that began a grace after the
+    claim was first seen (or the POST was sent) settles it.
+
+    Raises:
+        Waiting: the grace has not passed.
+    """
+    nonce = recorded.claim
+    if not recorded.unspent or nonce is None or line.memory.settled == nonce:
+        return ()
+    now = line.world.monotonic()
+    ripe = line.memory.claim_seen.setdefault(nonce, now) + line.grace_seconds
+    if now < ripe:
+        raise Waiting(
+            Waits.RECOVERING,
+            "a creation was interrupted; looking for its object before it is tried again",
+            after_seconds=ripe - now,
+            unsettled=True,
+        )
+    known = {recorded.id, *(p.id for p in recorded.previous)}
+    owned = await line.remote.owned(line.kind, line.identity.cluster, line.identity.uid, ripe)
+    objects = [o for o in owned if o.id not in known]
+    if not any(o.owner.nonce == nonce for o in objects):
+        line.memory.settled = nonce
+        line.memory.doubted = recorded.id is not None
+    named = published.id if published is not None else None
+    return sorted(objects, key=lambda o: (o.owner.nonce != nonce, o.id != named, o.id))

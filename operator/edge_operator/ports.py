@@ -1,0 +1,177 @@
+"""What the line knows of the outside: the service, the cluster, and the world (clock, chance, keys).
+
+`remote` and `kube` fulfil these Protocols, and so do the doubles of the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from edge_operator.declare import Body, Kind, SecretKeyRef
+from edge_operator.engine.marker import Owner
+from edge_operator.engine.operations import KeyPair, KeyRequest, Path
+from edge_operator.engine.references import Named, Referent
+from edge_operator.engine.state import Identity, Published
+
+Resource = Mapping[str, Any]
+"""A custom resource as the API server returns it."""
+
+
+@dataclass(frozen=True)
+class Owned:
+    """A remote object that carries an owner marker of ours."""
+
+    id: str
+    path: Path
+    owner: Owner
+    answer: Body = field(repr=False)
+
+
+class World(Protocol):
+    """Time, chance and keys. Nothing else in the line reads a clock or draws lots."""
+
+    def now(self) -> datetime:
+        """The wall clock, in UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never goes back."""
+
+    def nonce(self) -> str:
+        """A short text that was never used before."""
+
+    async def key_pair(self, request: KeyRequest) -> KeyPair:
+        """A new SSH key pair. Awaited, because a large RSA key takes a second of computing."""
+
+
+class Remote(Protocol):
+    """The management service. Each method is one call or none; none decides, repeats a POST, or writes to the cluster.
+
+    All of them raise Waiting and Stalled with the reason that the answer means. `Missing` is a 404 on an object,
+    `Unsupported` an operation that the service does not offer.
+    """
+
+    async def read(self, kind: Kind[Any], id_: str, path: Path) -> Body | None:
+        """The object, or None if there is none."""
+
+    async def owned(self, kind: Kind[Any], cluster: str, uid: str, since: float) -> Sequence[Owned]:
+        """Objects whose marker names this cluster and uid, by a list that began after `since` (monotonic); shared."""
+
+    async def create(self, kind: Kind[Any], path: Path, body: Body) -> Body:
+        """POST. Raises Waiting with `unsettled` where the object may exist all the same."""
+
+    async def update(self, kind: Kind[Any], id_: str, path: Path, body: Body) -> Body:
+        """PATCH; the whole object."""
+
+    async def put_module(self, kind: Kind[Any], id_: str, path: Path, segment: str, body: Body) -> Body:
+        """PUT; the module."""
+
+    async def delete_module(self, kind: Kind[Any], id_: str, path: Path, segment: str) -> None:
+        """DELETE of a module; one that is gone already is done."""
+
+    async def delete(self, kind: Kind[Any], id_: str, path: Path) -> None:
+        """DELETE; an object that is gone already is done."""
+
+
+class Cluster(Protocol):
+    """The Kubernetes API. Writes carry resourceVersion and raise Restart where the object changed meanwhile."""
+
+    @property
+    def id(self) -> str:
+        """The cluster's identity in owner markers."""
+
+    @property
+    def digest_key(self) -> bytes:
+        """The key of the digests in status."""
+
+    def find(self, namespace: str, named: Named) -> Referent | None:
+        """What is known of a resource that somebody points at."""
+
+    def points_at(self, namespace: str, named: Named) -> Sequence[Named]:
+        """The resources that a resource points at, for finding circles."""
+
+    def dependants(self, kind: Kind[Any], resource: Resource) -> Sequence[str]:
+        """Living resources that point here: ["TLSEdge/db"]."""
+
+    async def values(self, namespace: str, keys: Mapping[SecretKeyRef, str]) -> Mapping[SecretKeyRef, str]:
+        """Secret values; `keys` says where the spec asks for each. Raises Waiting for one that is absent."""
+
+    async def status_of(self, namespace: str, named: Named) -> Mapping[str, Any]:
+        """The status of another resource."""
+
+    async def published(self, kind: Kind[Any], resource: Resource, secret: str) -> Published | None:
+        """The output Secret as it is, or None."""
+
+    async def claim(self, kind: Kind[Any], resource: Resource, nonce: str) -> Resource:
+        """Finalizer and claim in one write; the resource afterwards."""
+
+    async def publish(
+        self, kind: Kind[Any], resource: Resource, secret: str, id_: str, data: Mapping[str, str]
+    ) -> None:
+        """Create or replace the output Secret; never one that is not ours."""
+
+    async def disown(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
+        """Take the owner reference off the output Secret, if there is one."""
+
+    async def release(self, kind: Kind[Any], resource: Resource) -> None:
+        """Take the finalizer off."""
+
+    async def write_status(self, kind: Kind[Any], resource: Resource, patch: Mapping[str, Any]) -> None:
+        """Merge-patch the status."""
+
+    def tell(self, resource: Resource, reason: str, message: str, *, warning: bool = False) -> None:
+        """An event, later; never fails."""
+
+
+@dataclass
+class Memory:
+    """What this process alone knows of a resource. Losing it costs a list or a read, never correctness."""
+
+    claim_seen: dict[str, float] = field(default_factory=dict)
+    """When this process first saw each nonce, or last sent a POST with it (monotonic seconds)."""
+    settled: str | None = None
+    """The nonce of an unspent claim of which it is known that no object carries it."""
+    wrote_at: float = 0.0
+    """When the last write to the service for this resource ended (monotonic seconds)."""
+    doubted: bool = False
+    """Whether an answer said that the object is gone: a read has to confirm it."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The remote object as a list that began at `began` (monotonic) held it; None where it was not in the list."""
+
+    began: float
+    answer: Body | None = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a pass ended: when to come back, and whether that is a retry.
+
+    `due` is a wall-clock time, `after_seconds` a pause, `again` means at once.
+    """
+
+    ready: bool
+    reason: str
+    due: datetime | None = None
+    after_seconds: float | None = None
+    again: bool = False
+    failed: bool = False
+    changed: bool = False
+    gone: bool = False
+
+
+@dataclass(frozen=True)
+class Pass:
+    """All that one pass of one resource works with."""
+
+    kind: Kind[Any]
+    identity: Identity
+    memory: Memory
+    remote: Remote
+    cluster: Cluster
+    world: World
+    grace_seconds: float

@@ -1,0 +1,68 @@
+"""Fixtures of the tests on a real API server.
+
+Each pytest-xdist worker has a control plane of its own: its tests run one after the other, so that what belongs to the
+whole cluster (CRDs, cluster roles, a restart of the API server) cannot come in another test's way.
+"""
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import binaries
+from harness.cluster import Cluster
+from harness.control_plane import open_cluster
+from harness.helm import Helm
+from harness.kubelet import FakeKubelet
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker("cluster")
+
+
+@pytest.fixture(scope="session")
+def control_plane(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """A cluster for all tests of this worker: our own control plane, or what EDGE_OPERATOR_TEST_KUBECONFIG names."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():  # a first build takes minutes, and says how far it is
+        binaries.folder(binaries.CONTROL_PLANE)
+        binaries.folder(binaries.HELM)
+    with open_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def crds(control_plane: Cluster) -> Cluster:
+    """The same cluster, with the CRDs of this project in it."""
+    control_plane.apply_crds(ROOT / "crds")
+    return control_plane
+
+
+@pytest.fixture
+def namespace(control_plane: Cluster) -> Iterator[str]:
+    """The name of a fresh namespace, which is deleted afterwards with all that is in it."""
+    name = f"test-{secrets.token_hex(4)}"
+    control_plane.create_namespace(name)
+    yield name
+    control_plane.clear_namespace(name)
+
+
+@pytest.fixture
+def kubelet(control_plane: Cluster, namespace: str) -> Iterator[FakeKubelet]:
+    """A kubelet that runs the pods of the test's namespace as local processes; their output is shown on a failure."""
+    with FakeKubelet(control_plane, namespace) as running:
+        yield running
+        print(running.logs())
+
+
+@pytest.fixture(scope="session")
+def helm(control_plane: Cluster) -> Helm:
+    """The real helm, as the cluster's administrator."""
+    return Helm(control_plane)

@@ -1,0 +1,319 @@
+"""Good and bad specs, each a change to a kind's sample: held against the Python models and a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from edge_operator.declare import GROUP, VERSION
+from edge_operator.derive import samples
+from edge_operator.kinds import KINDS
+
+Judge = Literal["both", "API server"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sample with a change, as a JSON merge patch. `message` is part of the refusal, empty for a good spec.
+
+    `judge` says who refuses: a few things only the API server can see, such as duplicates in a set.
+    """
+
+    reason: str
+    kind: str
+    change: Mapping[str, Any]
+    message: str = ""
+    judge: Judge = "both"
+    name: str = "example"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.reason}"
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The sample's spec with the change in it."""
+        merged: dict[str, Any] = merge(samples.spec(KINDS[self.kind]), self.change)
+        return merged
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The whole resource."""
+        return manifest(self.kind, self.spec, self.name)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A change from one good spec to another that the API server judges; both are changes to the sample."""
+
+    reason: str
+    kind: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    message: str = ""
+    name: str = field(default="example")
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.reason}"
+
+
+def manifest(kind: str, spec: Mapping[str, Any], name: str = "example") -> dict[str, Any]:
+    """A resource with this spec."""
+    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def merge(value: Any, change: Any) -> Any:
+    """JSON merge patch. Source: RFC 7386."""
+    if not isinstance(change, Mapping):
+        return change
+    found = dict(value) if isinstance(value, Mapping) else {}
+    for key, inner in change.items():
+        if inner is None:
+            found.pop(key, None)
+        else:
+            found[key] = merge(found.get(key), inner)
+    return found
+
+
+SECRET = {"secretKeyRef": {"name": "example", "key": "value"}}
+BACKEND_PREFIX = "should start with bkdwd_, bkdfo_, bkdhr_ or bkdtg_"
+KIND_NAME = "kind and name come together"
+FIXED = "cannot be changed after creation; delete and create the resource instead"
+
+
+def _ref(**ref: str) -> dict[str, Any]:
+    return {"backend": {"ref": {"kind": None, "name": None, **ref}}}
+
+
+def _weights(*children: tuple[str, int]) -> dict[str, Any]:
+    return {"backends": [{"ref": {"id": id_}, "weight": weight} for id_, weight in children]}
+
+
+POLICIES = [
+    Case("127 times é is 254 bytes", "TLSEdge", {"description": "é" * 127}),
+    Case("128 times é is 256 bytes", "TLSEdge", {"description": "é" * 128}, "has 256 bytes; at most 255 are allowed"),
+    Case("256 characters", "TLSEdge", {"description": "a" * 256}, "255"),
+    Case("metadata up to 3,840 bytes", "TLSEdge", {"metadata": "a" * 3840}),
+    Case("metadata of 3,842 bytes", "TLSEdge", {"metadata": "é" * 1921}, "has 3842 bytes; at most 3840 are allowed"),
+    Case("the marker's name", "TLSEdge", {"metadata": '{"edge-operator.dev/owner": "me"}'}, "is reserved"),
+    Case("adoption", "TLSEdge", {"externalID": "edgtls_1", "deletionPolicy": "Retain"}),
+    Case("adoption without a policy", "TLSEdge", {"externalID": "edgtls_1"}, "needs an explicit deletionPolicy"),
+    Case(
+        "adoption of another kind's object",
+        "TLSEdge",
+        {"externalID": "edghts_1", "deletionPolicy": "Retain"},
+        "should start with edgtls_",
+        judge="API server",
+    ),
+    Case("observing nothing", "TLSEdge", {"managementPolicy": "Observe"}, "needs the externalID"),
+    Case(
+        "observing an object",
+        "TLSEdge",
+        {"managementPolicy": "Observe", "externalID": "edgtls_1", "deletionPolicy": "Delete"},
+    ),
+    Case("an unknown policy", "TLSEdge", {"onRemoteMissing": "Ignore"}, '"Ignore"'),
+    Case("an unknown deletion policy", "TLSEdge", {"deletionPolicy": "Orphan"}, '"Orphan"'),
+    Case("a field that does not exist", "TLSEdge", {"colour": "red"}, "spec.colour"),
+]
+
+EDGES = [
+    Case("no hostport", "TLSEdge", {"hostports": []}, "spec.hostports"),
+    Case("a hostport twice", "TLSEdge", {"hostports": ["a:443", "a:443"]}, "Duplicate", judge="API server"),
+    Case("no backend", "TLSEdge", {"backend": None}),
+    Case("a backend by name and id", "TLSEdge", _ref(kind="WeightedBackend", name="a", id="bkdtg_1"), "exactly one of"),
+    Case("a backend by nothing", "TLSEdge", _ref(), "set exactly one of name, id"),
+    Case("a backend by name without kind", "TLSEdge", _ref(name="a"), KIND_NAME),
+    Case("a backend by id with kind", "TLSEdge", _ref(kind="WeightedBackend", id="bkdwd_1"), KIND_NAME),
+    Case("a backend of a wrong kind", "TLSEdge", _ref(kind="TLSEdge", name="a"), "TLSEdge"),
+    Case("a backend by a wrong id", "TLSEdge", _ref(id="edgtls_1"), BACKEND_PREFIX),
+    *(Case(f"a {prefix} backend", "TLSEdge", _ref(id=f"{prefix}1")) for prefix in ("bkdwd_", "bkdfo_", "bkdtg_")),
+    Case("no policy", "TLSEdge", {"ipRestriction": {"ipPolicies": []}}, "ipPolicies"),
+    Case("a wrong policy", "TLSEdge", {"ipRestriction": {"ipPolicies": [{"id": "ip_1"}]}}, "should start with ipp_"),
+    Case(
+        "a policy twice",
+        "TLSEdge",
+        {"ipRestriction": {"ipPolicies": [{"id": "ipp_1"}, {"id": "ipp_1"}]}},
+        "Duplicate",
+        judge="API server",
+    ),
+    Case(
+        "a wrong authority",
+        "TLSEdge",
+        {"mutualTLS": {"certificateAuthorities": [{"id": "cert_1"}]}},
+        "should start with ca_",
+    ),
+    Case("an unknown TLS version", "TLSEdge", {"tlsTermination": {"minVersion": "1.1"}}, '"1.1"'),
+    Case(
+        "a TLS version with upstream",
+        "TLSEdge",
+        {"mutualTLS": None, "tlsTermination": {"terminateAt": "upstream"}},
+        "minVersion needs terminateAt: edge",
+    ),
+    Case(
+        "client certificates with upstream",
+        "TLSEdge",
+        {"tlsTermination": {"terminateAt": "upstream", "minVersion": None}},
+        "set tlsTermination.terminateAt to edge, or remove mutualTLS",
+    ),
+    Case("upstream", "TLSEdge", {"mutualTLS": None, "tlsTermination": {"terminateAt": "upstream", "minVersion": None}}),
+    Case(
+        "client certificates with upstream",
+        "HTTPSEdge",
+        {"tlsTermination": {"terminateAt": "upstream", "minVersion": None}},
+        "set tlsTermination.terminateAt to edge, or remove mutualTLS",
+    ),
+]
+
+BACKENDS = [
+    Case("weights 0 and 10,000", "WeightedBackend", _weights(("bkdtg_1", 0), ("bkdtg_2", 10_000))),
+    Case("a weight of 10,001", "WeightedBackend", _weights(("bkdtg_1", 10_001)), "10000"),
+    Case("a negative weight", "WeightedBackend", _weights(("bkdtg_1", -1)), "spec.backends[0].weight"),
+    Case("a weight of 1.5", "WeightedBackend", {"backends": [{"ref": {"id": "bkdtg_1"}, "weight": 1.5}]}, "weight"),
+    Case("no child", "WeightedBackend", {"backends": []}, "spec.backends"),
+    Case("a child twice", "WeightedBackend", _weights(("bkdtg_1", 1), ("bkdtg_1", 2)), "each ref may stand here once"),
+    Case("a wrong child", "WeightedBackend", _weights(("edgtls_1", 1)), BACKEND_PREFIX),
+    Case("the longest list", "WeightedBackend", _weights(*((f"bkdtg_{'x' * 100}{n}", n) for n in range(64)))),
+    Case("a longer list", "WeightedBackend", _weights(*((f"bkdtg_{n}", n) for n in range(65))), "spec.backends"),
+    Case("a wrong child", "FailoverBackend", {"backends": [{"id": "ipp_1"}]}, BACKEND_PREFIX),
+]
+
+
+def _oauth(**provider: Any) -> dict[str, Any]:
+    return {"oauth": {"provider": {"codeHostA": None, **provider}}}
+
+
+ROUTES = [
+    Case("an unknown match type", "HTTPSRoute", {"matchType": "regex"}, '"regex"'),
+    Case("an empty match", "HTTPSRoute", {"match": ""}, "spec.match"),
+    Case("no edge", "HTTPSRoute", {"edge": None}, "spec.edge"),
+    Case("an edge by name and id", "HTTPSRoute", {"edge": {"id": "edghts_1"}}, "set exactly one of name, id"),
+    Case("a wrong edge", "HTTPSRoute", {"edge": {"name": None, "id": "edgtls_1"}}, "should start with edghts_"),
+    Case("128 buckets", "HTTPSRoute", {"circuitBreaker": {"numBuckets": 128}}),
+    Case("129 buckets", "HTTPSRoute", {"circuitBreaker": {"numBuckets": 129}}, "128"),
+    Case("a fraction of 1", "HTTPSRoute", {"circuitBreaker": {"errorThresholdPercentage": 1}}),
+    Case("a percentage", "HTTPSRoute", {"circuitBreaker": {"errorThresholdPercentage": 25}}, "should be less than or"),
+    Case("a negative fraction", "HTTPSRoute", {"circuitBreaker": {"errorThresholdPercentage": -0.1}}, "greater than"),
+    Case("the largest uint32", "HTTPSRoute", {"circuitBreaker": {"rollingWindow": 2**32 - 1}}),
+    Case("more than a uint32", "HTTPSRoute", {"circuitBreaker": {"rollingWindow": 2**32}}, "4294967295"),
+    Case("a webhook without secret", "HTTPSRoute", {"webhookVerification": {"secret": None}}, "secret is needed"),
+    Case("aws_sns without secret", "HTTPSRoute", {"webhookVerification": {"secret": None, "provider": "AWS_SNS"}}),
+    Case("a secret in the open", "HTTPSRoute", {"webhookVerification": {"secret": "hunter2"}}, "secret"),
+    Case("no provider", "HTTPSRoute", _oauth(), "set exactly one of codeHostA, socialNetwork"),
+    Case(
+        "two providers",
+        "HTTPSRoute",
+        {"oauth": {"provider": {"searchVendor": {}}}},
+        "set exactly one of codeHostA, socialNetwork",
+    ),
+    Case("the service's own application", "HTTPSRoute", _oauth(searchVendor={"emailDomains": ["example.com"]})),
+    Case("a client without secret", "HTTPSRoute", _oauth(osVendor={"clientID": "a"}), "come together"),
+    Case("a secret without client", "HTTPSRoute", _oauth(osVendor={"clientSecret": SECRET}), "come together"),
+    Case("scopes without client", "HTTPSRoute", _oauth(osVendor={"scopes": ["a"]}), "set clientID and clientSecret"),
+    Case("a group twice", "HTTPSRoute", {"saml": {"authorizedGroups": ["a", "a"]}}, "Duplicate", judge="API server"),
+    Case("metadata in the open", "HTTPSRoute", {"saml": {"idpMetadata": {"secretKeyRef": None, "value": "<x/>"}}}),
+    Case("metadata twice", "HTTPSRoute", {"saml": {"idpMetadata": {"value": "<x/>"}}}, "exactly one of value"),
+    Case("an unknown name format", "HTTPSRoute", {"saml": {"nameidFormat": "x"}}, "nameidFormat"),
+    Case("a long header name", "HTTPSRoute", {"requestHeaders": {"add": {"x" * 257: "a"}}}, "256 characters"),
+    Case("an empty header name", "HTTPSRoute", {"requestHeaders": {"add": {"": "a"}}}, "add"),
+]
+
+CLOUD = {"role": {"roleARN": "arn:x"}}
+KEYS = {"creds": {"cloudAccessKeyID": SECRET, "cloudSecretAccessKey": SECRET}}
+
+
+def _stream(**auth: Any) -> dict[str, Any]:
+    return {"target": {"monitoring": None, "dataStream": {"streamARN": "arn:y", "auth": auth}}}
+
+
+EVENTS = [
+    Case("no target", "EventDestination", {"target": {"monitoring": None}}, "set exactly one of batchStream"),
+    Case("two targets", "EventDestination", {"target": _stream(**CLOUD)["target"] | {"monitoring": {}}}, "target"),
+    Case("a stream with a role", "EventDestination", _stream(**CLOUD)),
+    Case("a stream with keys", "EventDestination", _stream(**KEYS)),
+    Case("both ways to sign in", "EventDestination", _stream(**CLOUD, **KEYS), "set exactly one of role, creds"),
+    Case("no way to sign in", "EventDestination", _stream(), "set exactly one of role, creds"),
+    Case("another format", "EventDestination", {"format": "xml"}, '"xml"'),
+]
+
+SSH = [
+    Case("an unknown key type", "SSHCertificateAuthority", {"privateKeyType": "dsa"}, '"dsa"'),
+    Case("a curve for rsa", "SSHCertificateAuthority", {"privateKeyType": "rsa"}, "needs privateKeyType: ecdsa"),
+    Case("a curve for nothing", "SSHCertificateAuthority", {"privateKeyType": None}, "needs privateKeyType: ecdsa"),
+    Case("a size for ecdsa", "SSHCertificateAuthority", {"keySize": 2048}, "keySize needs privateKeyType: rsa"),
+    Case(
+        "an rsa key of 4,096 bits",
+        "SSHCertificateAuthority",
+        {"privateKeyType": "rsa", "ellipticCurve": None, "keySize": 4096},
+    ),
+    Case(
+        "an rsa key of 3,072 bits",
+        "SSHCertificateAuthority",
+        {"privateKeyType": "rsa", "ellipticCurve": None, "keySize": 3072},
+        "3072",
+    ),
+    Case("two keys", "SSHHostCertificate", {"publicKey": {"value": "ssh-ed25519 AAAA"}}, "exactly one of privateKey"),
+    Case("no key", "SSHHostCertificate", {"privateKey": None}, "set exactly one of privateKey, publicKey"),
+    Case("a given key", "SSHHostCertificate", {"privateKey": None, "publicKey": {"value": "ssh-ed25519 AAAA"}}),
+    Case(
+        "a key given twice",
+        "SSHHostCertificate",
+        {"privateKey": None, "publicKey": {"value": "ssh-ed25519 AAAA", **SECRET}},
+        "set exactly one of value, secretKeyRef",
+    ),
+    Case("no principals", "SSHHostCertificate", {"principals": None}, "needs allowAnyPrincipal: true"),
+    Case("an empty list", "SSHHostCertificate", {"principals": []}, "needs allowAnyPrincipal: true"),
+    Case("any host", "SSHHostCertificate", {"principals": None, "allowAnyPrincipal": True}),
+    Case(
+        "a fixed end and a lifetime",
+        "SSHHostCertificate",
+        {"validUntil": "2030-01-01T00:00:00Z"},
+        "leave out validFor and renewBefore",
+    ),
+    Case("a fixed end", "SSHHostCertificate", {"validUntil": "2030-01-01T00:00:00Z", "validFor": None}),
+    Case("early renewal", "SSHHostCertificate", {"renewBefore": "2160h"}, "renewBefore must be shorter than validFor"),
+    Case("timely renewal", "SSHHostCertificate", {"renewBefore": "720h30m"}),
+    Case("days", "SSHHostCertificate", {"validFor": "90d"}, "spec.validFor"),
+    Case("an ISO duration", "SSHHostCertificate", {"validFor": "P90D"}, "spec.validFor"),
+    Case("a size for ed25519", "SSHHostCertificate", {"privateKey": {"size": 256}}, "size is for rsa"),
+    Case("rsa of 256 bits", "SSHHostCertificate", {"privateKey": {"algorithm": "rsa", "size": 256}}, "2048, 3072 or"),
+    Case("ecdsa of 2,048 bits", "SSHHostCertificate", {"privateKey": {"algorithm": "ecdsa", "size": 2048}}, "256, 384"),
+    Case("ecdsa of 521 bits", "SSHHostCertificate", {"privateKey": {"algorithm": "ecdsa", "size": 521}}),
+    Case("a wrong authority", "SSHHostCertificate", {"authority": {"name": None, "id": "ca_1"}}, "with sshca_"),
+    Case(
+        "a name too long for a Secret",
+        "SSHHostCertificate",
+        {},
+        "set spec.secretName, or use at most 234 characters",
+        judge="API server",
+        name="a" * 235,
+    ),
+    Case("a long name with a Secret's name", "SSHHostCertificate", {"secretName": "short"}, name="a" * 235),
+]
+
+CASES = [
+    *(Case("the sample", kind, {}) for kind in KINDS),
+    *POLICIES,
+    *EDGES,
+    *BACKENDS,
+    *ROUTES,
+    *EVENTS,
+    *SSH,
+]
+
+_ADOPTED = {"externalID": "edgtls_1", "deletionPolicy": "Retain"}
+_AUTHORITY: dict[str, Any] = {"ellipticCurve": None, "privateKeyType": None}
+
+MOVES = [
+    Move("the edge changes", "HTTPSRoute", {}, {"edge": {"name": "other"}}, f"spec.edge: Invalid value: {FIXED}"),
+    Move("the edge is named by id", "HTTPSRoute", {}, {"edge": {"name": None, "id": "edghts_1"}}, FIXED),
+    Move("an id appears", "TLSEdge", {}, _ADOPTED, f"externalID {FIXED}"),
+    Move("an id changes", "TLSEdge", _ADOPTED, {**_ADOPTED, "externalID": "edgtls_2"}, FIXED),
+    Move("an id disappears", "TLSEdge", _ADOPTED, {}, f"externalID {FIXED}"),
+    Move("a key type appears", "SSHCertificateAuthority", _AUTHORITY, {"ellipticCurve": None}, "privateKeyType cannot"),
+    Move("a key type disappears", "SSHCertificateAuthority", {"ellipticCurve": None}, _AUTHORITY, "privateKeyType"),
+    Move("a curve changes", "SSHCertificateAuthority", {}, {"ellipticCurve": "p521"}, FIXED),
+    Move("a size appears", "SSHCertificateAuthority", _AUTHORITY, {"keySize": 2048, **_AUTHORITY}, "keySize"),
+    Move("a description changes", "SSHCertificateAuthority", {}, {"description": "other"}),
+    Move("a policy appears", "TLSEdge", {}, {"deletionPolicy": "Retain"}),
+    Move("the authority changes", "SSHHostCertificate", {}, {"authority": {"name": "other"}}),
+]

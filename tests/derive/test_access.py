@@ -1,0 +1,49 @@
+"""The operator's rights are the least that work."""
+
+from __future__ import annotations
+
+from edge_operator.derive import access
+from edge_operator.kinds import KINDS
+
+ALL = [*access.watched(KINDS.values()), *access.cluster(), *access.own()]
+
+
+def verbs(rules: access.Rules, resource: str) -> set[str]:
+    return {verb for rule in rules if resource in rule["resources"] for verb in rule["verbs"]}
+
+
+def test_nothing_is_granted_by_wildcard() -> None:
+    for rule in [*ALL, *access.view(KINDS.values()), *access.edit(KINDS.values())]:
+        assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
+
+
+def test_every_kind_is_watched_and_reported_on() -> None:
+    for kind in KINDS.values():
+        assert verbs(ALL, kind.plural) == {"get", "list", "watch", "patch"}
+        assert verbs(ALL, f"{kind.plural}/status") == {"get", "patch"}
+
+
+def test_the_operator_deletes_and_replaces_nothing() -> None:
+    """Secrets follow their owner; a resource is deleted by whoever made it."""
+    deleting = {(*rule["resources"],) for rule in ALL if {"delete", "deletecollection"} & {*rule["verbs"]}}
+
+    assert deleting == set()
+    assert "update" not in verbs(ALL, "secrets")
+
+
+def test_rights_of_the_whole_cluster_are_to_read() -> None:
+    assert {verb for rule in access.cluster() for verb in rule["verbs"]} <= {"get", "list", "watch"}
+
+
+def test_the_own_namespace_is_touched_by_name() -> None:
+    for rule in access.own():
+        assert rule["verbs"] == ["create"] or rule["resourceNames"]
+
+
+def test_people_who_edit_do_not_write_a_status() -> None:
+    for rule in access.edit(KINDS.values()):
+        assert not [resource for resource in rule["resources"] if "/" in resource]
+
+
+def test_people_who_view_only_read() -> None:
+    assert {verb for rule in access.view(KINDS.values()) for verb in rule["verbs"]} == {"get", "list", "watch"}

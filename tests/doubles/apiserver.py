@@ -1,0 +1,177 @@
+"""An API server in memory: what of its behaviour the operator relies on, and nothing else.
+
+uid, resourceVersion, generation, finalizers, deletionTimestamp, the status subresource, defaults and pruning by the
+derived schemas, owner references. Whoever holds it holds the cluster's state; processes come and go.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from edge_operator.declare import GROUP, VERSION
+from edge_operator.derive import crd
+from edge_operator.engine.state import stamp
+from edge_operator.kinds import KINDS
+
+Object = dict[str, Any]
+Key = tuple[str, str, str]
+"""Kind, namespace, name."""
+Change = Callable[[Key, Object | None, Object | None, str], None]
+"""Told of each change: key, before, after, and who made it ("user" or "operator")."""
+
+
+class Conflict(Exception):  # noqa: N818 - a state, not a failure
+    """409: the object is not at that resourceVersion any more."""
+
+
+class Gone(Exception):  # noqa: N818 - a state, not a failure
+    """404."""
+
+
+@cache
+def _schema(kind: str) -> Object:
+    return crd.schema(KINDS[kind])
+
+
+@dataclass
+class ApiServer:
+    """Custom resources and Secrets. Everything that goes in and out is a copy."""
+
+    now: Callable[[], datetime]
+    objects: dict[Key, Object] = field(default_factory=dict)
+    listeners: list[Change] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._versions, self._uids = itertools.count(1), itertools.count(1)
+
+    def get(self, key: Key) -> Object | None:
+        return copy.deepcopy(self.objects.get(key))
+
+    def of(self, kind: str) -> list[Object]:
+        return [copy.deepcopy(o) for (k, _, _), o in sorted(self.objects.items()) if k == kind]
+
+    def apply(self, key: Key, changes: Mapping[str, Any], by: str = "user") -> Object:
+        """Create, or replace those top-level members and the labels and annotations that are given."""
+        before = self.objects.get(key)
+        after = copy.deepcopy(before) if before else self._new(key)
+        meta = dict(changes.get("metadata") or {})
+        for part in ("labels", "annotations"):
+            if part in meta:
+                merged = {**after["metadata"].get(part, {}), **meta.pop(part)}
+                after["metadata"][part] = {k: v for k, v in merged.items() if v is not None}
+        after["metadata"].update(copy.deepcopy(meta))
+        after.update({k: copy.deepcopy(v) for k, v in changes.items() if k not in ("metadata", "status")})
+        if key[0] in KINDS:
+            after = shaped(_schema(key[0]), after)
+        if before is not None and before.get("spec") != after.get("spec"):
+            after["metadata"]["generation"] += 1
+        return self._store(key, before, after, by)
+
+    def patch_metadata(self, key: Key, version: str | None, change: Callable[[Object], None], by: str) -> Object:
+        """Change the metadata; the object goes when it is being deleted and its last finalizer went."""
+        before = self._at(key, version)
+        after = copy.deepcopy(before)
+        change(after["metadata"])
+        if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers"):
+            self._remove(key, by)
+            return after
+        return self._store(key, before, after, by)
+
+    def patch_status(self, key: Key, version: str | None, patch: Mapping[str, Any], by: str) -> Object:
+        """Merge-patch the status, pruned and defaulted as its schema says."""
+        before = self._at(key, version)
+        after = copy.deepcopy(before)
+        after["status"] = merged(after.get("status") or {}, patch)
+        after = shaped(_schema(key[0]), after)
+        return self._store(key, before, after, by)
+
+    def delete(self, key: Key, by: str = "user") -> None:
+        before = self._at(key, None)
+        if before["metadata"].get("finalizers"):
+            if before["metadata"].get("deletionTimestamp"):
+                return
+            after = copy.deepcopy(before)
+            after["metadata"]["deletionTimestamp"] = stamp(self.now())
+            after["metadata"]["generation"] = after["metadata"].get("generation", 1) + 1
+            self._store(key, before, after, by)
+        else:
+            self._remove(key, by)
+
+    def _new(self, key: Key) -> Object:
+        kind, namespace, name = key
+        meta = {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"00000000-0000-4000-8000-{next(self._uids):012d}",
+            "creationTimestamp": stamp(self.now()),
+        }
+        if kind in KINDS:
+            meta["generation"] = 1  # type: ignore[assignment] - JSON
+            return {"apiVersion": f"{GROUP}/{VERSION}", "kind": kind, "metadata": meta}
+        return {"apiVersion": "v1", "kind": kind, "metadata": meta}
+
+    def _at(self, key: Key, version: str | None) -> Object:
+        found = self.objects.get(key)
+        if found is None:
+            raise Gone(key)
+        if version is not None and found["metadata"]["resourceVersion"] != version:
+            raise Conflict(key)
+        return found
+
+    def _store(self, key: Key, before: Object | None, after: Object, by: str) -> Object:
+        if before is not None and before == after:
+            return copy.deepcopy(after)  # as the API server does: no change, no new version, no event
+        after["metadata"]["resourceVersion"] = str(next(self._versions))
+        self.objects[key] = after
+        self._tell(key, before, after, by)
+        return copy.deepcopy(after)
+
+    def _remove(self, key: Key, by: str) -> None:
+        before = self.objects.pop(key)
+        self._tell(key, before, None, by)
+        uid = before["metadata"]["uid"]
+        for other, held in list(self.objects.items()):
+            owners = held["metadata"].get("ownerReferences") or ()
+            if owners and all(o["uid"] == uid for o in owners):
+                self._remove(other, "garbage collector")
+
+    def _tell(self, key: Key, before: Object | None, after: Object | None, by: str) -> None:
+        for listener in self.listeners:
+            listener(key, copy.deepcopy(before), copy.deepcopy(after), by)
+
+
+def merged(target: Mapping[str, Any], patch: Mapping[str, Any]) -> Object:
+    """RFC 7386."""
+    out = dict(target)
+    for key, value in patch.items():
+        if value is None:
+            out.pop(key, None)
+        elif isinstance(value, Mapping):
+            old = out.get(key)
+            out[key] = merged(old if isinstance(old, Mapping) else {}, value)
+        else:
+            out[key] = copy.deepcopy(value)
+    return out
+
+
+def shaped(schema: Mapping[str, Any], value: Any) -> Any:
+    """The value with defaults filled in and unknown members dropped, as a structural schema has it."""
+    if isinstance(value, list) and "items" in schema:
+        return [shaped(schema["items"], item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "properties" not in schema:
+        inner = schema.get("additionalProperties")
+        return {k: shaped(inner, v) for k, v in value.items()} if isinstance(inner, dict) else value
+    known = schema["properties"]
+    out = {k: shaped(known[k], v) for k, v in value.items() if k in known and v is not None}
+    for name, member in known.items():
+        if name not in out and "default" in member:
+            out[name] = shaped(member, copy.deepcopy(member["default"]))
+    return out

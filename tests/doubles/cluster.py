@@ -1,0 +1,210 @@
+"""`ports.Cluster` over the API server in memory: one process's way to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from edge_operator.declare import GROUP, Kind, SecretKeyRef
+from edge_operator.engine import references, state
+from edge_operator.engine.operations import KeyPair, Restart, Stalled, Waiting
+from edge_operator.engine.reasons import Stalls, Waits
+from edge_operator.engine.references import Named, Referent
+from edge_operator.engine.state import Published
+from edge_operator.kinds import KINDS
+from edge_operator.ports import Resource
+from pydantic import ValidationError
+
+from doubles import legal
+from doubles.apiserver import ApiServer, Conflict, Gone, Key, Object
+from doubles.effects import Effects, Fate
+
+T = TypeVar("T")
+KIND_LABEL = f"{GROUP}/kind"
+ID = f"{GROUP}/id"
+
+
+@dataclass(frozen=True)
+class Event:
+    """What `kubectl describe` would show."""
+
+    about: str
+    reason: str
+    message: str
+    warning: bool
+
+
+@dataclass
+class FakeCluster:
+    """Reads are live. Writes pass through `effects` and are logged in `writes`."""
+
+    api: ApiServer
+    effects: Effects
+    id: str = "11111111-2222-4333-8444-555555555555"
+    digest_key: bytes = b"0123456789abcdef0123456789abcdef"
+    writes: list[str] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    secret_values: Callable[[], Sequence[str]] = tuple
+
+    def find(self, namespace: str, named: Named) -> Referent | None:
+        found = self.api.get((named[0], namespace, named[1]))
+        if found is None:
+            return None
+        deleting = bool(found["metadata"].get("deletionTimestamp"))
+        return Referent((found.get("status") or {}).get("id"), deleting)
+
+    def points_at(self, namespace: str, named: Named) -> Sequence[Named]:
+        found = self.api.get((named[0], namespace, named[1]))
+        return points_at(found) if found else ()
+
+    def dependants(self, kind: Kind[Any], resource: Resource) -> Sequence[str]:
+        meta = resource["metadata"]
+        target = (kind.name, meta["name"])
+        return [
+            f"{other}/{found['metadata']['name']}"
+            for other in KINDS
+            for found in self.api.of(other)
+            if found["metadata"]["namespace"] == meta["namespace"] and target in points_at(found)
+        ]
+
+    async def values(self, namespace: str, keys: Mapping[SecretKeyRef, str]) -> Mapping[SecretKeyRef, str]:
+        out = {}
+        for ref, at in keys.items():
+            secret = self.api.get(("Secret", namespace, ref.name))
+            if secret is None:
+                raise Waiting(Waits.SECRET_NOT_READY, f"{at}: there is no Secret {ref.name!r} in this namespace")
+            if ref.key not in secret["data"]:
+                raise Waiting(Waits.SECRET_NOT_READY, f"{at}: Secret {ref.name!r} has no key {ref.key!r}")
+            out[ref] = secret["data"][ref.key]
+        return out
+
+    async def status_of(self, namespace: str, named: Named) -> Mapping[str, Any]:
+        return (self.api.get((named[0], namespace, named[1])) or {}).get("status") or {}
+
+    async def published(self, kind: Kind[Any], resource: Resource, secret: str) -> Published | None:
+        found = self.api.get(("Secret", resource["metadata"]["namespace"], secret))
+        if found is None:
+            return None
+        data, meta = found["data"], found["metadata"]
+        ours = _owned(found, resource)
+        private = next((data.get(o.key) for o in kind.outputs if o.source == "private_key"), None)
+        public = next((data.get(o.key) for o in kind.outputs if o.source == "public_key"), None)
+        return Published(
+            ours=ours,
+            id=meta.get("annotations", {}).get(ID),
+            keys=frozenset(k for k, v in data.items() if v),
+            key_pair=KeyPair(public.strip(), private) if ours and private and public else None,
+        )
+
+    async def claim(self, kind: Kind[Any], resource: Resource, nonce: str) -> Resource:
+        def change(meta: Object) -> None:
+            if state.FINALIZER not in meta.setdefault("finalizers", []):
+                meta["finalizers"].append(state.FINALIZER)
+            meta.setdefault("annotations", {})[state.CLAIM] = f"{meta['uid']}.{nonce}"
+
+        meta = resource["metadata"]
+        said = f"PATCH {kind.name}/{meta['name']} finalizer, claim {nonce}"
+        return self._write(
+            said, lambda: self.api.patch_metadata(_key(kind, resource), meta["resourceVersion"], change, "operator")
+        )
+
+    async def publish(
+        self, kind: Kind[Any], resource: Resource, secret: str, id_: str, data: Mapping[str, str]
+    ) -> None:
+        meta = resource["metadata"]
+        key: Key = ("Secret", meta["namespace"], secret)
+        before = self.api.get(key)
+        if before is not None and not _owned(before, resource):
+            raise Stalled(Stalls.SECRET_CONFLICT, f"Secret {secret!r} exists and is not this resource's")
+        wanted = {
+            "type": "Opaque",
+            "metadata": {
+                "labels": {KIND_LABEL: kind.name},
+                "annotations": {ID: id_},
+                "ownerReferences": [{"kind": kind.name, "name": meta["name"], "uid": meta["uid"]}],
+            },
+            "data": dict(data),
+        }
+        verb = "PUT" if before else "POST"
+        said = f"{verb} Secret/{secret} for {id_}: {', '.join(sorted(data))}"
+        self._write(said, lambda: self.api.apply(key, wanted, "operator"))
+
+    async def disown(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
+        key: Key = ("Secret", resource["metadata"]["namespace"], secret)
+        found = self.api.get(key)
+        if found is None or not _owned(found, resource):
+            return
+
+        def change(meta: Object) -> None:
+            meta.pop("ownerReferences")
+
+        self._write(f"PATCH Secret/{secret} disowned", lambda: self.api.patch_metadata(key, None, change, "operator"))
+
+    async def release(self, kind: Kind[Any], resource: Resource) -> None:
+        def change(meta: Object) -> None:
+            meta["finalizers"] = [f for f in meta.get("finalizers") or () if f != state.FINALIZER]
+
+        meta = resource["metadata"]
+        self._write(
+            f"PATCH {kind.name}/{meta['name']} finalizer off",
+            lambda: self.api.patch_metadata(_key(kind, resource), meta["resourceVersion"], change, "operator"),
+        )
+
+    async def write_status(self, kind: Kind[Any], resource: Resource, patch: Mapping[str, Any]) -> None:
+        meta = resource["metadata"]
+        key, version = _key(kind, resource), meta["resourceVersion"]
+        said = f"PATCH {kind.name}/{meta['name']} status {json.dumps(patch, sort_keys=True)}"
+        while True:
+            before = self.api.get(key)
+            if before is None or before["metadata"]["uid"] != meta["uid"]:
+                return
+            try:
+                after = self._write(said, lambda at=version: self.api.patch_status(key, at, patch, "operator"))  # type: ignore[misc] - mypy and defaults of lambdas
+            except Restart:
+                version = (self.api.get(key) or before)["metadata"]["resourceVersion"]
+                continue
+            legal.check(after, before.get("status") or {}, self.secret_values())
+            if merged_away := {k for k, v in patch.items() if v is not None and k not in after["status"]}:
+                raise legal.IllegalStatus(f"the schema of {kind.name} has no {merged_away}")
+            return
+
+    def tell(self, resource: Resource, reason: str, message: str, *, warning: bool = False) -> None:
+        for secret in self.secret_values():
+            if secret in message:
+                raise legal.IllegalStatus(f"an event shows a secret: {reason}")
+        self.events.append(Event(f"{resource['kind']}/{resource['metadata']['name']}", str(reason), message, warning))
+
+    def _write(self, said: str, write: Callable[[], T]) -> T:
+        name = f"cluster {said.partition(' {')[0]}"
+        fate = self.effects.begin(name)
+        try:
+            if fate is Fate.CONFLICT:
+                raise Conflict  # noqa: TRY301 - as the API server would
+            written = write()
+        except (Conflict, Gone):
+            self.writes.append(f"{said} → refused")
+            raise Restart from None
+        self.writes.append(said)
+        self.effects.end(fate, name)
+        return written
+
+
+def points_at(resource: Resource) -> list[Named]:
+    """What a resource points at by name; nothing where its spec is no good."""
+    try:
+        spec = KINDS[resource["kind"]].spec.model_validate(resource.get("spec") or {})
+    except ValidationError:
+        return []
+    return [p.named for p in references.pointers(spec) if p.named]
+
+
+def _key(kind: Kind[Any], resource: Resource) -> Key:
+    meta = resource["metadata"]
+    return kind.name, meta["namespace"], meta["name"]
+
+
+def _owned(secret: Mapping[str, Any], resource: Resource) -> bool:
+    owners = secret["metadata"].get("ownerReferences") or ()
+    return any(o["uid"] == resource["metadata"]["uid"] for o in owners)

@@ -1,0 +1,54 @@
+"""Everything that a process does to the outside passes here, so that a test can stop it, or lose an answer, anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Fate(StrEnum):
+    """What becomes of one effect. The last four are for calls of the service, the two before for cluster writes."""
+
+    DIE_BEFORE = "die before"
+    DIE_AFTER = "die after"
+    CONFLICT = "conflict"
+    LOST_WRITE = "written, answer lost"
+    CUT_BEFORE = "cut before commit"
+    CUT_AFTER = "cut after commit"
+    FAULT_AFTER = "503 after commit"
+    GARBAGE_AFTER = "garbage after commit"
+
+
+class Died(BaseException):
+    """The process was stopped; what it knew is gone. Not an Exception: nothing in the line may catch it."""
+
+
+class Unreachable(Exception):  # noqa: N818 - a state, not a failure
+    """The API server did not answer; the write may have happened."""
+
+
+@dataclass
+class Effects:
+    """Counts effects from 1 and keeps their names: "cluster claim TLSEdge/db", "POST /edges/tls"."""
+
+    log: list[str] = field(default_factory=list)
+    fates: dict[int, Fate] = field(default_factory=dict)
+    met: list[tuple[int, Fate]] = field(default_factory=list)
+
+    def begin(self, name: str) -> Fate | None:
+        """The fate of this effect. Raises Died where the process stops before it."""
+        self.log.append(name)
+        fate = self.fates.pop(len(self.log), None)
+        if fate is not None:
+            self.met.append((len(self.log), fate))
+        if fate is Fate.DIE_BEFORE:
+            raise Died(name)
+        return fate
+
+    @staticmethod
+    def end(fate: Fate | None, name: str) -> None:
+        """Raises Died where the process stops after the effect."""
+        if fate is Fate.DIE_AFTER:
+            raise Died(name)
+        if fate is Fate.LOST_WRITE:
+            raise Unreachable(name)

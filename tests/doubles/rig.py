@@ -1,0 +1,381 @@
+"""The whole line in one process: a cluster in memory, the real reference API, the real client, and a queue.
+
+    async with Rig() as rig:
+        rig.sample("TLSEdge")
+        await rig.settle()
+        assert rig.calls == ["POST /edges/tls 201"]
+
+Time moves only when everybody waits. A restart forgets all that a process knows and keeps cluster and service.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import httpx
+from edge_operator.api import retry
+from edge_operator.api.client import Client
+from edge_operator.derive import documents, samples
+from edge_operator.engine import references, state
+from edge_operator.engine.operations import Restart
+from edge_operator.engine.reasons import Waits
+from edge_operator.kinds import KINDS
+from edge_operator.ports import Memory, Outcome, Pass, Snapshot
+from edge_operator.reconcile import reconcile
+from edge_operator.remote import Connection, ManagementAPI
+from edge_operator.server.app import App, create_app
+from edge_operator.server.faults import Fault
+from edge_operator.server.settings import ServerSettings
+from edge_operator.server.store import Stored
+
+from doubles.apiserver import ApiServer, Key, Object
+from doubles.cluster import Event, FakeCluster, points_at
+from doubles.effects import Died, Effects, Unreachable
+from doubles.wire import Exchanged, Wire
+from doubles.world import FakeWorld
+
+API_KEY = "canary_api_key_6vT2mQ9xLwPz"
+NAMESPACE = "default"
+GRACE_SECONDS = 45.0
+BASE = "https://api.test"
+_PASSES = 2000
+_WOKEN = {str(Waits.REFERENCE_NOT_READY), str(Waits.SECRET_NOT_READY)}
+_BACKOFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+
+
+class NeverRests(AssertionError):
+    """Something keeps being done again."""
+
+
+@dataclass
+class Process:
+    """What one process knows, and loses with its life."""
+
+    client: Client
+    remote: ManagementAPI
+    memories: dict[str, Memory] = field(default_factory=dict)
+    dirty: dict[Key, Snapshot | None] = field(default_factory=dict)
+    timers: dict[Key, float] = field(default_factory=dict)
+    failures: dict[Key, int] = field(default_factory=dict)
+
+
+class Rig:
+    """State of cluster and service, one process, and the hands of a user."""
+
+    def __init__(self, settings: ServerSettings | None = None, *, seed: int = 0, profile: str = "neutral") -> None:
+        self.world = FakeWorld(seed)
+        self.effects = Effects()
+        self.api = ApiServer(self.world.now)
+        self.api.listeners.append(self._changed)
+        self.cluster = FakeCluster(self.api, self.effects, secret_values=self.secret_values)
+        given = settings or ServerSettings(seed_api_key=API_KEY, page_size=3, profile=profile)
+        self.app: App = create_app(given.model_copy(update={"seed_api_key": API_KEY}), world=self.world.server())
+        self.wire = Wire(self.app, self.effects, self.world)
+        self.profile = profile
+        self.api_key = API_KEY
+        self.outside = self._client(httpx.ASGITransport(app=self.app))
+        self.outcomes: dict[Key, Outcome] = {}
+        self.deaths = 0
+        self.process = self._start()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.process.client.close()
+        await self.outside.close()
+        self.app.close()
+
+    # What a user does ---------------------------------------------------------------------------
+
+    def apply(self, kind: str, name: str, spec: Mapping[str, Any] | None = None, **annotations: str | None) -> Object:
+        """Create or replace a resource's spec; annotations by their name under our group, None takes one away."""
+        changes: dict[str, Any] = {} if spec is None else {"spec": spec}
+        if annotations:
+            named = {f"edge-operator.dev/{k.replace('_', '-')}": v for k, v in annotations.items()}
+            changes["metadata"] = {"annotations": named}
+        return self.api.apply((kind, NAMESPACE, name), changes)
+
+    def edit(self, kind: str, name: str = samples.NAME, /, **members: Any) -> Object:
+        """Set members of a spec by their names in Kubernetes; None removes one."""
+        spec = {**self.get(kind, name)["spec"], **members}
+        return self.apply(kind, name, {k: v for k, v in spec.items() if v is not None})
+
+    def annotate(self, kind: str, name: str = samples.NAME, /, **annotations: str | None) -> Object:
+        return self.apply(kind, name, None, **annotations)
+
+    def secret(self, name: str, data: Mapping[str, str]) -> Object:
+        return self.api.apply(("Secret", NAMESPACE, name), {"type": "Opaque", "data": dict(data)})
+
+    def sample(self, kind: str, name: str = samples.NAME, **members: Any) -> Object:
+        """A kind's example with everything that it needs, as `kubectl apply` of the samples would make it."""
+        *needs, manifest = samples.manifests(KINDS[kind])
+        for need in needs:
+            if need["kind"] == "Secret":
+                self.secret(need["metadata"]["name"], need["stringData"])
+            else:
+                self.apply(need["kind"], need["metadata"]["name"], need["spec"])
+        for needed, its_name in points_at(manifest):
+            if self.api.get((needed, NAMESPACE, its_name)) is None:
+                self.sample(needed, its_name)
+        spec = {k: v for k, v in {**manifest["spec"], **members}.items() if v is not None}
+        return self.apply(kind, name, spec)
+
+    def delete(self, kind: str, name: str = samples.NAME) -> None:
+        self.api.delete((kind, NAMESPACE, name))
+
+    # What a user sees ---------------------------------------------------------------------------
+
+    def get(self, kind: str, name: str = samples.NAME) -> Object:
+        found = self.api.get((kind, NAMESPACE, name))
+        assert found is not None, f"{kind}/{name} is not there"
+        return found
+
+    def exists(self, kind: str, name: str = samples.NAME) -> bool:
+        return self.api.get((kind, NAMESPACE, name)) is not None
+
+    def status(self, kind: str, name: str = samples.NAME) -> Object:
+        status: Object = self.get(kind, name).get("status") or {}
+        return status
+
+    def id(self, kind: str, name: str = samples.NAME) -> str:
+        return str(self.status(kind, name)["id"])
+
+    def condition(self, kind: str, name: str = samples.NAME, type_: str = "Ready") -> Object | None:
+        return next((c for c in self.status(kind, name).get("conditions") or () if c["type"] == type_), None)
+
+    def reason(self, kind: str, name: str = samples.NAME) -> str:
+        """Reason of Ready, "" before there is one."""
+        return str((self.condition(kind, name) or {}).get("reason", ""))
+
+    def message(self, kind: str, name: str = samples.NAME) -> str:
+        return str((self.condition(kind, name) or {}).get("message", ""))
+
+    def ready(self, kind: str, name: str = samples.NAME) -> bool:
+        """Ready for the spec as it is now."""
+        now = self.get(kind, name)["metadata"]["generation"]
+        found = self.condition(kind, name) or {}
+        return found.get("status") == "True" and self.status(kind, name)["observedGeneration"] == now
+
+    def published(self, name: str) -> Object | None:
+        return self.api.get(("Secret", NAMESPACE, name))
+
+    def events(self, about: str | None = None) -> list[Event]:
+        return [e for e in self.cluster.events if about is None or e.about == about]
+
+    def remote(self, kind: str) -> list[Object]:
+        """The objects of the kind's collection in the account, oldest first; looked at without a call."""
+        with self.app.store.read() as tx:
+            found: list[Stored] = tx.page(KINDS[kind].api.name, None, 10_000)
+        return [copy.deepcopy(item.doc) for item in reversed(found)]
+
+    def everything_remote(self) -> list[str]:
+        """Ids of all objects of all kinds in the account."""
+        return [doc["id"] for kind in KINDS for doc in self.remote(kind)]
+
+    @property
+    def calls(self) -> list[str]:
+        """What the process asked the service: "POST /edges/tls 201"."""
+        return [str(exchanged) for exchanged in self.wire.log]
+
+    @property
+    def sent(self) -> list[Exchanged]:
+        return self.wire.log
+
+    @property
+    def writes(self) -> list[str]:
+        """What the process wrote to the cluster, without the content."""
+        return [said.partition(" {")[0] for said in self.cluster.writes]
+
+    def forget(self) -> None:
+        """Begin new logs."""
+        self.wire.log.clear()
+        self.cluster.writes.clear()
+        self.cluster.events.clear()
+
+    def secret_values(self) -> Sequence[str]:
+        """Every value that must show nowhere: of Secrets that a user made, private keys, the API key."""
+        held = [
+            value
+            for key, secret in self.api.objects.items()
+            if key[0] == "Secret" and not secret["metadata"].get("ownerReferences")
+            for name, value in secret["data"].items()
+            if len(value) > 8 and not name.endswith(".pub")
+        ]
+        return [*held, *(p.private for p in self.world.made if p.private), API_KEY]
+
+    # The process --------------------------------------------------------------------------------
+
+    def _client(self, transport: httpx.AsyncBaseTransport, gate: Any = None) -> Client:
+        return Client(BASE, self.api_key, retry=retry.NEVER, transport=transport, gate=gate, profile=self.profile)
+
+    def _start(self) -> Process:
+        connection = Connection(self.world.monotonic)
+        client = self._client(self.wire, connection.gate)
+        process = Process(client, ManagementAPI(client, connection))
+        process.dirty = dict.fromkeys(key for key in sorted(self.api.objects) if key[0] in KINDS)
+        connection.on_recovery = lambda: process.dirty.update(dict.fromkeys(list(process.timers)))
+        return process
+
+    async def restart(self) -> None:
+        """A new process: nothing is known but what cluster and service hold."""
+        await self.process.client.close()
+        self.process = self._start()
+
+    def faults(self, *faults: Mapping[str, Any]) -> None:
+        """What the service does wrong from now on; none: nothing."""
+        self.app.faults.put([Fault.model_validate(fault) for fault in faults])
+
+    async def settle(self, patience_seconds: float = 400.0) -> None:
+        """Work until nothing is to be done and nothing falls due within that time. Deaths are followed by restarts."""
+        limit = self.world.elapsed + patience_seconds
+        for _ in range(_PASSES):
+            try:
+                if self.process.dirty:
+                    await self.work()
+                elif not self._wait(limit):
+                    return
+            except Died:
+                self.deaths += 1
+                await self.restart()
+        raise NeverRests("\n".join([*self.effects.log[-20:], *map(str, self.outcomes.values())]))
+
+    def _wait(self, limit: float) -> bool:
+        """Move the clock to what falls due next; whether there is something before the limit."""
+        timers = self.process.timers
+        if not timers or min(timers.values()) > limit:
+            return False
+        self.world.elapsed = max(self.world.elapsed, min(timers.values()))
+        for key in [k for k, at in timers.items() if at <= self.world.elapsed]:
+            del timers[key]
+            self.process.dirty.setdefault(key, None)
+        return True
+
+    async def sleep(self, seconds: float) -> None:
+        """Let that much time pass, working whenever something is to be done."""
+        until = self.world.elapsed + seconds
+        await self.settle(seconds)
+        self.world.elapsed = max(self.world.elapsed, until)
+        await self.settle(0)
+
+    async def work(self) -> None:
+        """One pass of the resource that waits longest."""
+        key = next(iter(self.process.dirty))
+        snapshot = self.process.dirty.pop(key)
+        found = self.api.get(key)
+        if found is None:
+            self.process.timers.pop(key, None)
+            return
+        self.process.timers.pop(key, None)
+        await self.reconcile(found, snapshot)
+
+    async def reconcile(self, resource: Object, snapshot: Snapshot | None = None) -> Outcome | None:
+        """One pass with this version of a resource; None where it has to begin again."""
+        meta = resource["metadata"]
+        key: Key = (resource["kind"], meta["namespace"], meta["name"])
+        kind = KINDS[key[0]]
+        memory = self.process.memories.setdefault(meta["uid"], Memory())
+        identity = state.Identity(self.cluster.id, key[1], key[2], meta["uid"], self.cluster.digest_key)
+        line = Pass(kind, identity, memory, self.process.remote, self.cluster, self.world, GRACE_SECONDS)
+        try:
+            outcome = await reconcile(line, resource, snapshot)
+        except Restart:
+            self.process.dirty.setdefault(key, None)
+            return None
+        except Unreachable:
+            self._retry(key)
+            return None
+        self.outcomes[key] = outcome
+        self._follow(key, outcome)
+        return outcome
+
+    def _follow(self, key: Key, outcome: Outcome) -> None:
+        now = self.world.elapsed
+        if outcome.gone:
+            return
+        if outcome.again:
+            self.process.dirty.setdefault(key, None)
+        elif outcome.after_seconds is not None:
+            self.process.timers[key] = now + outcome.after_seconds
+        elif outcome.failed and outcome.reason in {str(w) for w in Waits} and outcome.reason not in _WOKEN:
+            self._retry(key)
+        else:
+            self.process.failures.pop(key, None)
+            if outcome.due is not None:
+                self.process.timers[key] = now + max(0.0, (outcome.due - self.world.now()).total_seconds())
+
+    def _retry(self, key: Key) -> None:
+        count = self.process.failures.get(key, 0)
+        self.process.failures[key] = count + 1
+        self.process.timers[key] = self.world.elapsed + _BACKOFF_SECONDS[min(count, len(_BACKOFF_SECONDS) - 1)]
+
+    async def resync(self, *kinds: str) -> None:
+        """One list for each kind, and a pass of its resources with what it showed."""
+        for kind in kinds or KINDS:
+            resources = self.api.of(kind)
+            if not resources:
+                continue
+            listing = await self.process.remote.listing(KINDS[kind].api, self.world.elapsed)
+            for resource in resources:
+                meta, known = resource["metadata"], (resource.get("status") or {}).get("id")
+                key: Key = (kind, meta["namespace"], meta["name"])
+                self.process.dirty[key] = Snapshot(listing.began, listing.objects.get(known)) if known else None
+        await self.settle()
+
+    # Who is woken -------------------------------------------------------------------------------
+
+    def _changed(self, key: Key, before: Object | None, after: Object | None, by: str) -> None:
+        dirty = self.process.dirty
+        if key[0] == "Secret":
+            self._secret_changed(key, before, after, by)
+            return
+        if by != "operator" and after is not None:
+            dirty.setdefault(key, None)
+        if _seen_by_others(before) != _seen_by_others(after):
+            for other, found in list(self.api.objects.items()):
+                if other[0] in KINDS and key[:1] + key[2:] in points_at(found):
+                    dirty.setdefault(other, None)
+        left = set(points_at(before or {"kind": key[0]})) - set(points_at(after) if after else ())
+        for kind, name in sorted(left):
+            target = (kind, key[1], name)
+            if target in self.api.objects and self.api.objects[target]["metadata"].get("deletionTimestamp"):
+                dirty.setdefault(target, None)
+
+    def _secret_changed(self, key: Key, before: Object | None, after: Object | None, by: str) -> None:
+        owners = [o["uid"] for s in (before, after) if s for o in s["metadata"].get("ownerReferences") or ()]
+        for other, found in list(self.api.objects.items()):
+            if other[0] not in KINDS or by == "operator":
+                continue
+            if found["metadata"]["uid"] in owners or key[2] in _secrets_of(found):
+                self.process.dirty.setdefault(other, None)
+
+
+def _seen_by_others(resource: Object | None) -> Any:
+    if resource is None:
+        return None
+    return (resource.get("status") or {}).get("id"), bool(resource["metadata"].get("deletionTimestamp"))
+
+
+def _secrets_of(resource: Object) -> set[str]:
+    """Secrets that a resource reads, and the one that it would write."""
+    kind, spec = KINDS[resource["kind"]], resource.get("spec") or {}
+    written = spec.get("secretName") or f"{resource['metadata']['name']}-{kind.name.lower()}"
+    try:
+        read = references.secret_keys(kind.spec.model_validate(spec))
+    except ValueError:
+        return {written}
+    return {ref.name for ref in read} | {written}
+
+
+def sample_spec(kind: str) -> Object:
+    """A kind's example."""
+    return samples.spec(KINDS[kind])
+
+
+ORDER = tuple(itertools.chain.from_iterable([[k] for k in KINDS]))
+
+__all__ = ["ORDER", "Rig", "documents", "sample_spec"]
