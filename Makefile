@@ -12,6 +12,7 @@ demo: $(READY) ## The main job, end to end, on real parts. ONCE=1: clean up and 
 	@$(HARNESS).demo $(if $(ONCE),--once) $(if $(CLUSTER),--cluster $(CLUSTER))
 
 test: $(READY) ## Every test, on the same real control plane.
+	@$(HARNESS).binaries
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 check: $(READY) ## Lint, layout, types, layers, derived files.

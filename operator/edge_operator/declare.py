@@ -347,7 +347,9 @@ class Kind(Generic[S]):
     def plural(self) -> str:
         """Name in addresses: `tlsedges`, `sshcertificateauthorities`."""
         lower = self.name.lower()
-        return f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"
+        if lower.endswith("y"):
+            return f"{lower[:-1]}ies"
+        return f"{lower}es" if lower.endswith("s") else f"{lower}s"
 
     @property
     def crd(self) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
-from edge_operator.api.wire import as_sent
 from edge_operator.declare import Body, Issued
-from edge_operator.engine import project, ssh
+from edge_operator.engine import compare, project, ssh
 from edge_operator.engine.operations import (
     Claim,
     Create,
@@ -29,7 +28,7 @@ from edge_operator.engine.operations import (
 )
 from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.references import pointers
-from edge_operator.engine.state import Desired, Previous, Recorded
+from edge_operator.engine.state import OVERDUE, Desired, Recorded, Sight
 from edge_operator.kinds import KINDS
 from edge_operator.ports import Pass, Resource
 
@@ -44,8 +43,29 @@ class Progress:
     key: KeyPair | None = field(default=None, repr=False)
     fresh: bool = False
     """Whether the object was created or found in this pass, so that its id and nonce are news."""
+    authority: str = ""
+    """The signing authority's public key, known before anything is signed."""
     secret: str | None = None
     done: list[Operation] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.before = self.recorded
+
+    def see(self, sight: Sight, wanted: Desired) -> None:
+        """Take in what was looked at. An object that was found becomes the one to go on with."""
+        self.answer = sight.answer
+        if sight.found:
+            self.recorded = replace(self.recorded.succeeded_by(sight.found, wanted.path, OVERDUE), id=None)
+            self.fresh = True
+
+    def drop(self, id_: str) -> None:
+        """The object is deleted; if it was the one at hand, all is as before."""
+        if (self.answer or {}).get("id") == id_:
+            self.recorded = replace(self.before, claim=self.recorded.claim, finalizer=self.recorded.finalizer)
+            self.answer, self.fresh = None, False
+            self.done = [o for o in self.done if not isinstance(o, Create)]
+        self.recorded = self.recorded.without_previous(frozenset({id_}))
+        self.before = self.before.without_previous(frozenset({id_}))
 
     @property
     def changed(self) -> bool:
@@ -77,7 +97,9 @@ async def execute(  # noqa: C901, PLR0912 - one case for each operation, in one 
             progress.recorded = replace(progress.recorded, claim=nonce, finalizer=True)
             line.memory.claim_seen[nonce] = line.world.monotonic()
         case Create():
-            await _create(line, operation, progress)
+            if desired is None:
+                raise RuntimeError("nothing is created while deleting")
+            await _create(line, desired, operation, progress)
         case Update(id_, body, path):
             progress.answer = await line.remote.update(line.kind, id_, path, body)
         case PutModule(id_, segment, body, path):
@@ -89,13 +111,12 @@ async def execute(  # noqa: C901, PLR0912 - one case for each operation, in one 
             progress.answer = await line.remote.read(line.kind, id_, path)
             if progress.answer is None:
                 raise Missing(id_)
-        case Publish(secret):
+        case Publish(secret, key):
+            progress.key = progress.key or key
             await _publish(line, desired, secret, progress)
         case Delete(id_, path):
             await line.remote.delete(line.kind, id_, path)
-            progress.recorded = progress.recorded.without_previous(frozenset({id_}))
-            if (progress.answer or {}).get("id") == id_:
-                progress.answer, progress.fresh = None, False
+            progress.drop(id_)
         case Disown(secret):
             await line.cluster.disown(line.kind, progress.resource, secret)
         case Release():
@@ -107,12 +128,14 @@ async def execute(  # noqa: C901, PLR0912 - one case for each operation, in one 
     progress.done.append(operation)
 
 
-async def _create(line: Pass, operation: Create, progress: Progress) -> None:
+async def _create(line: Pass, desired: Desired, operation: Create, progress: Progress) -> None:
     """POST under the claim that was taken. A predecessor is recorded with its successor, in one status write."""
     before, nonce = progress.recorded, progress.recorded.claim
     if nonce is None:
         raise RuntimeError("a POST needs a claim")
-    body = operation.body
+    body, lifecycle = operation.body, line.kind.lifecycle
+    if isinstance(lifecycle, Issued):
+        progress.authority = await _authority_key(line, desired, lifecycle.authority)
     if operation.key is not None:
         key = operation.key
         progress.key = await line.world.key_pair(key) if isinstance(key, KeyRequest) else key
@@ -125,10 +148,7 @@ async def _create(line: Pass, operation: Create, progress: Progress) -> None:
             line.memory.settled = nonce
         raise
     progress.answer, progress.fresh = answer, True
-    previous = before.previous
-    if before.id is not None and before.id != answer["id"]:
-        previous = (*previous, Previous(before.id, before.nonce, line.world.now(), before.path))
-    progress.recorded = replace(before, id=answer["id"], path=operation.path, previous=previous, applied={})
+    progress.recorded = before.succeeded_by(answer["id"], operation.path, line.world.now())
 
 
 async def _remove_module(line: Pass, id_: str, segment: str, path: Any, progress: Progress) -> None:
@@ -139,7 +159,7 @@ async def _remove_module(line: Pass, id_: str, segment: str, path: Any, progress
         answer = await line.remote.read(line.kind, id_, path)
         if answer is None:
             raise Missing(id_) from None
-        module = as_sent(line.kind.api.read.model_validate(answer)).get(segment)
+        module = compare.held(line.kind, answer).get(segment)
         if module is not None and module.get("enabled"):
             progress.answer = await line.remote.update(line.kind, id_, path, {segment: {**module, "enabled": False}})
         return
@@ -152,8 +172,7 @@ async def _publish(line: Pass, desired: Desired | None, secret: str, progress: P
     if desired is None or answer is None or not isinstance(lifecycle, Issued):
         raise RuntimeError("nothing at hand to publish")
     public = progress.key.public if progress.key else desired.plain["public_key"]
-    authority = await _authority_key(line, desired, lifecycle.authority)
-    fresh = any(isinstance(o, Create) for o in progress.done)
+    authority = progress.authority or await _authority_key(line, desired, lifecycle.authority)
     try:
         ssh.verify(
             answer["certificate"],
@@ -163,10 +182,10 @@ async def _publish(line: Pass, desired: Desired | None, secret: str, progress: P
             now=line.world.now(),
         )
     except Stalled:
-        if fresh:
+        if progress.fresh and not desired.adopted:
+            progress.drop(answer["id"])  # before the call: it must not be recorded, whatever becomes of the call
             await line.remote.delete(line.kind, answer["id"], desired.path)
             line.memory.settled = progress.recorded.claim
-            progress.answer, progress.fresh = None, False
         raise
     values = {
         "certificate": answer["certificate"],

@@ -24,30 +24,39 @@ async def observe(
     if wanted.adopted and recorded.id is None:
         return await _adopted(line, wanted, published)
     objects = await recover(line, recorded, published)
-    if objects:
-        first, *rest = objects
-        duplicates = tuple((o.id, o.path) for o in rest)
-        return Sight(answer=first.answer, found=first.id, duplicates=duplicates, published=published)
+    kept = next((o for o in objects[:1] if _is_current(o, wanted, recorded)), None)
+    duplicates = tuple((o.id, o.path) for o in objects if o is not kept)
+    if kept is not None:
+        return Sight(answer=kept.answer, found=kept.id, duplicates=duplicates, published=published)
     if recorded.id is None:
-        return Sight(published=published)
-    if snapshot is not None and snapshot.answer is not None and snapshot.began > line.memory.wrote_at:
-        return Sight(answer=snapshot.answer, published=published)
-    unsure = line.memory.doubted or not recorded.applied
-    if snapshot is not None or unsure or _asked(wanted, recorded, resource):
+        return Sight(duplicates=duplicates, published=published)
+    if snapshot is not None and snapshot.began < line.memory.wrote_at:
+        snapshot = None  # it shows how things stood before our own last write
+    if snapshot is not None and snapshot.answer is not None:
+        return Sight(answer=snapshot.answer, duplicates=duplicates, published=published)
+    if snapshot is not None or _unsure(line, wanted, recorded, resource):
         answer = await line.remote.read(line.kind, recorded.id, recorded.path)
-        return Sight(answer=answer, missing=answer is None, published=published)
-    return Sight(published=published)
+        return Sight(answer=answer, missing=answer is None, duplicates=duplicates, published=published)
+    return Sight(duplicates=duplicates, published=published)
 
 
-def _asked(wanted: Desired, recorded: Recorded, resource: Resource) -> bool:
-    meta = resource["metadata"]
-    annotations = meta.get("annotations") or {}
-    if wanted.spec.management_policy == "Observe" and recorded.status.get("observedGeneration") != meta.get(
-        "generation"
-    ):
-        return True
-    asked = next((annotations[name] for name in state.REQUESTED if name in annotations), None)
-    return asked is not None and asked != recorded.status.get("lastHandledReconcileAt")
+def _is_current(object_: Owned, wanted: Desired, recorded: Recorded) -> bool:
+    """Whether an object of ours that is not recorded is the one to go on with: made under the claim, in its place."""
+    return object_.path == wanted.path and (recorded.id is None or object_.owner.nonce == recorded.claim)
+
+
+def _unsure(line: Pass, wanted: Desired, recorded: Recorded, resource: Resource) -> bool:
+    """Whether what is recorded does not tell how the remote object is."""
+    meta, status = resource["metadata"], recorded.status
+    conditions = {c["type"]: c for c in status.get("conditions") or ()}
+    wrong = conditions.get("Ready", {}).get("status") != "True" or "DriftDetected" in conditions
+    if wanted.spec.management_policy == "Observe":
+        forgotten = status.get("observedGeneration") != meta.get("generation")
+    else:
+        forgotten = not recorded.applied or recorded.path != wanted.path
+    asked = state.requested(meta)
+    wished = asked is not None and asked != status.get("lastHandledReconcileAt")
+    return line.memory.doubted or wrong or forgotten or wished
 
 
 async def _published(line: Pass, wanted: Desired, resource: Resource) -> Published | None:
@@ -93,7 +102,7 @@ async def recover(line: Pass, recorded: Recorded, published: Published | None) -
     if now < ripe:
         raise Waiting(
             Waits.RECOVERING,
-            "a creation was interrupted; looking for its object before it is tried again",
+            "it is not known whether a creation arrived; the service is searched before it is tried again",
             after_seconds=ripe - now,
             unsettled=True,
         )

@@ -135,6 +135,8 @@ class Memory:
     """The nonce of an unspent claim of which it is known that no object carries it."""
     wrote_at: float = 0.0
     """When the last write to the service for this resource ended (monotonic seconds)."""
+    waiting_since: float | None = None
+    """Since when the resource waits for a neighbour without having said so (monotonic seconds)."""
     doubted: bool = False
     """Whether an answer said that the object is gone: a read has to confirm it."""
 
@@ -149,9 +151,10 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a pass ended: when to come back, and whether that is a retry.
+    """How a pass ended, and when to come back.
 
-    `due` is a wall-clock time, `after_seconds` a pause, `again` means at once.
+    `due` is a wall-clock time, `after_seconds` a pause, `again` means at once, `failed` after a backoff. None of them:
+    when something changes, and at the next resync.
     """
 
     ready: bool

@@ -9,11 +9,12 @@ Reading happens in `_resolve` and `observe`, deciding in `engine`, writing in `e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
 
+from edge_operator.declare import Issued
 from edge_operator.engine import conditions, issue, plan, project, references, reported, state
 from edge_operator.engine.conditions import Verdict
 from edge_operator.engine.operations import (
@@ -53,23 +54,26 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
     try:
         wanted = await _resolve(line, _parse(line, resource))
         sight = await observe(line, wanted, progress.recorded, resource, snapshot)
-        if sight.found:
-            progress.recorded, progress.fresh = _found(progress.recorded, wanted, sight), True
-        progress.answer = sight.answer
+        progress.see(sight, wanted)
         todo = plan.plan(wanted, progress.recorded, sight, line.world.now(), line.world.nonce())
         if sight.missing:
             progress.recorded = replace(progress.recorded, id=None, applied={})
         for operation in todo.operations:
             await execute(line, wanted, operation, progress)
+        todo = _next_look(wanted, todo, progress)
         verdict = _success(wanted, todo)
-    except (Waiting, Stalled, Unsupported) as state_:
-        verdict = _verdict(state_)
-        return await _report(line, progress, verdict, wanted, todo, state_)
+    except (Waiting, Stalled, Unsupported) as ended:
+        if (pause := _patience(line, progress, ended)) > 0:
+            return Outcome(ready=False, reason=str(_verdict(ended, progress).reason), after_seconds=pause)
+        return await _report(line, progress, _verdict(ended, progress), wanted, todo, ended)
     except Missing as gone:
+        if line.memory.doubted and progress.answer is not None:
+            denied = Waiting(Waits.SERVICE_UNAVAILABLE, f"the service returns the object and then denies it: {gone}")
+            return await _report(line, progress, _verdict(denied, progress), wanted, todo, denied)
         # Only a read can say so for sure; the next pass makes it, and nothing was changed on this word alone.
         line.memory.doubted = True
         return Outcome(ready=False, reason=f"Missing {gone}", again=True)
-    line.memory.doubted = False
+    line.memory.doubted, line.memory.waiting_since = False, None
     return await _report(line, progress, verdict, wanted, todo)
 
 
@@ -106,15 +110,32 @@ async def _resolve(line: Pass, spec: Policies) -> Desired:
     return state.desired(line.kind, spec, line.identity, project.Bindings(ids, values))
 
 
-def _found(recorded: Recorded, wanted: Desired, sight: Sight) -> Recorded:
-    """What is recorded once an object was recovered or adopted; one that was recorded before becomes a predecessor."""
-    previous = recorded.previous
-    if recorded.id is not None and recorded.id != sight.found:
-        previous = (
-            *previous,
-            state.Previous(recorded.id, recorded.nonce, state.parsed("1970-01-01T00:00:00Z"), recorded.path),
-        )
-    return replace(recorded, id=None, path=wanted.path, previous=previous, applied={})
+PATIENCE_SECONDS = 1.0
+"""How long a first wait for a neighbour goes unsaid: applied together, most of them are there by then."""
+_WOKEN = (Waits.REFERENCE_NOT_READY, Waits.SECRET_NOT_READY)
+"""What the index wakes a resource from; there is nothing to try in between."""
+
+
+def _patience(line: Pass, progress: Progress, ended: Waiting | Stalled | Unsupported) -> float:
+    """Seconds for which a wait that nobody was told of yet stays unsaid, which saves the write that says so."""
+    told = bool(progress.recorded.status.get("conditions"))
+    if told or progress.changed or not isinstance(ended, Waiting) or ended.reason not in _WOKEN:
+        return 0.0
+    now = line.world.monotonic()
+    if line.memory.waiting_since is None:
+        line.memory.waiting_since = now
+    return line.memory.waiting_since + PATIENCE_SECONDS - now
+
+
+def _next_look(wanted: Desired, todo: Plan, progress: Progress) -> Plan:
+    """The plan with the renewal of a certificate that was issued or found while it was carried out.
+
+    Raises:
+        Stalled: the certificate would be due before it is valid.
+    """
+    if not progress.fresh or not isinstance(wanted.kind.lifecycle, Issued) or progress.answer is None:
+        return todo
+    return replace(todo, due=issue.renewal(wanted, progress.recorded, Sight(answer=progress.answer)))
 
 
 def _success(wanted: Desired, todo: Plan) -> Verdict:
@@ -128,19 +149,39 @@ def _success(wanted: Desired, todo: Plan) -> Verdict:
     return Verdict(Ready.AVAILABLE, "the remote object is as the spec says")
 
 
-def _verdict(ended: Waiting | Stalled | Unsupported) -> Verdict:
+def _verdict(ended: Waiting | Stalled | Unsupported, progress: Progress) -> Verdict:
+    """What to say of a pass that ended early. While it is searched for what was refused, the refusal stays said."""
     if isinstance(ended, Unsupported):
         return Verdict(Stalls.OPERATION_UNSUPPORTED, str(ended))
+    if ended.reason is Waits.RECOVERING and (said := _said(progress.recorded)) is not None:
+        same = said.generation == progress.resource["metadata"].get("generation")
+        if same and (isinstance(said.verdict.reason, Stalls) or said.verdict.reason is Waits.CONFLICT):
+            return said.verdict
     return Verdict(ended.reason, ended.message)
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What Ready says now, and of which generation."""
+
+    verdict: Verdict
+    generation: int
+
+
+def _said(recorded: Recorded) -> _Said | None:
+    ready = next((c for c in recorded.status.get("conditions") or () if c["type"] == "Ready"), None)
+    words = {str(r): r for family in (Ready, Waits, Stalls) for r in family}
+    if ready is None or ready["reason"] not in words:
+        return None
+    return _Said(Verdict(words[ready["reason"]], ready["message"]), ready.get("observedGeneration", -1))
 
 
 def _held(recorded: Recorded) -> Verdict:
     """A paused resource keeps saying what it said."""
-    ready = next((c for c in recorded.status.get("conditions") or () if c["type"] == "Ready"), None)
-    words = {str(r): r for family in (Ready, Waits, Stalls) for r in family}
-    if ready is None:
+    said = _said(recorded)
+    if said is None:
         return Verdict(Waits.PROGRESSING, "reconciliation is paused by annotation", paused=True)
-    return Verdict(words[ready["reason"]], ready["message"], paused=True)
+    return replace(said.verdict, paused=True)
 
 
 async def _report(
@@ -170,7 +211,7 @@ async def _report(
         reason=str(verdict.reason),
         due=due,
         after_seconds=after_seconds,
-        failed=ended is not None,
+        failed=isinstance(ended, Waiting) and ended.reason not in _WOKEN,
         changed=progress.changed or bool(patch),
     )
 
@@ -184,17 +225,21 @@ def _status(
     if progress.answer is not None:
         gone = {f.name for f in reported.fields(line.kind) if progress.answer.get(f.wire, f) is None}
         status = {k: v for k, v in status.items() if k not in gone} | reported.values(line.kind, progress.answer)
-    if progress.fresh:
+    if progress.fresh or (complete and now.nonce is None):
         status |= {"nonce": now.claim, "path": dict(now.path)}
     observing = wanted is not None and wanted.spec.management_policy == "Observe"
     if wanted is not None and not observing and (complete or progress.changed):
         status["applied"] = _applied(progress, wanted, complete=complete)
+        if complete and line.kind.outputs:
+            status["secretName"] = issue.secret_name(wanted)
     status["previous"] = [p.to_status() for p in now.previous]
     if progress.secret is not None:
         status["secretName"] = progress.secret
-    if complete and (asked := requested(meta)):
+    if complete and (asked := state.requested(meta)):
         status["lastHandledReconcileAt"] = asked
     generation = meta.get("generation", 1)
+    if verdict.paused:  # what is paused has not looked at the newest spec
+        generation = max(now.status.get("observedGeneration", -1), 1)
     status["conditions"] = conditions.conditions(
         verdict, now.status.get("conditions") or (), generation, line.world.now()
     )
@@ -207,12 +252,6 @@ def _applied(progress: Progress, wanted: Desired, *, complete: bool) -> Mapping[
     if complete:
         return wanted.applied
     return {**progress.recorded.applied, **progress.sent(wanted)}
-
-
-def requested(meta: Mapping[str, Any]) -> str | None:
-    """The value of the annotation that asks for a look at the remote object."""
-    annotations = meta.get("annotations") or {}
-    return next((annotations[name] for name in state.REQUESTED if name in annotations), None)
 
 
 def _story(todo: Plan, status: Mapping[str, Any]) -> str:
@@ -251,7 +290,7 @@ async def _delete(line: Pass, resource: Resource) -> Outcome:
         for operation in plan.farewell(progress.recorded, objects, retain=retain or abandoned, secret=secret):
             await execute(line, None, operation, progress)
     except (Waiting, Stalled, Unsupported) as ended:
-        return await _report(line, progress, _verdict(ended), None, None, ended)
+        return await _report(line, progress, _verdict(ended, progress), None, None, ended)
     event, said = _goodbye(progress.recorded, spec, abandoned=abandoned)
     line.cluster.tell(resource, event, said, warning=abandoned)
     return Outcome(ready=False, reason=str(event), changed=True, gone=True)
@@ -277,4 +316,4 @@ def _goodbye(recorded: Recorded, spec: Mapping[str, Any], *, abandoned: bool) ->
     return Events.DELETED, f"deleted {recorded.id}" if recorded.id else "deleted; there was no remote object"
 
 
-__all__ = ["Restart", "reconcile", "requested"]
+__all__ = ["Restart", "reconcile"]

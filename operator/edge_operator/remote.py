@@ -22,6 +22,9 @@ from edge_operator.ports import Owned
 
 A = TypeVar("A")
 
+_KEY_ACCEPTED = frozenset({400, 404, 405, 409, 422})
+"""Refusals that come after the key was looked at."""
+
 
 class NotLeading(Exception):
     """This replica does not lead, or would not for long enough; nothing was sent."""
@@ -138,7 +141,9 @@ class ManagementAPI:
         try:
             await self._call(self.client.of(kind.api).raw.delete_module(id_, segment, **path))
         except Missing:
-            return  # gone already, with or without the object it was part of
+            # Gone already, with or without the object it was part of; or the service has no such operation.
+            if ((await self.read(kind, id_, path)) or {}).get(segment) is not None:
+                raise Unsupported(f"the service does not offer to delete {segment} of {kind.api.path}") from None
 
     async def delete(self, kind: Kind[Any], id_: str, path: Path) -> None:
         try:
@@ -182,13 +187,18 @@ class ManagementAPI:
             try:
                 answer = await call
             except errors.APIError as error:
+                if isinstance(error, errors.StatusError) and error.parsed and error.status in _KEY_ACCEPTED:
+                    self.connection.answered()
                 raise self._meaning(error, posting=posting, deleting=deleting) from error
         self.connection.answered()
         return answer
 
-    def _meaning(self, error: errors.APIError, *, posting: bool, deleting: bool) -> Exception:  # noqa: C901 - a table
+    def _meaning(self, error: errors.APIError, *, posting: bool, deleting: bool) -> Exception:  # noqa: C901, PLR0912 - a table
         unsettled = posting and error.created == "maybe"
         match error:
+            case errors.StatusError(parsed=False) if unsettled and 400 <= error.status < 500:
+                text = f"something in front of the service answers {error.status}"
+                return Waiting(Waits.SERVICE_UNAVAILABLE, text, unsettled=True)
             case errors.AuthenticationFailed():
                 why = "the service refuses the API key"
                 return Waiting(Waits.CONNECTION_NOT_READY, why, after_seconds=self.connection.refuse(why))
@@ -210,7 +220,8 @@ class ManagementAPI:
             case errors.ForeignAddress() | errors.PagingLoop() | errors.Redirected():
                 return Waiting(Waits.SERVICE_UNAVAILABLE, f"the service answers wrongly: {shown(error)}")
             case errors.OutcomeUnknown() if posting:
-                return Waiting(Waits.RECOVERING, "the answer to a creation was lost", after_seconds=0, unsettled=True)
+                text = "it is not known whether a creation arrived; the service is searched before it is tried again"
+                return Waiting(Waits.RECOVERING, text, after_seconds=0, unsettled=True)
             case errors.StatusError():
                 text = f"the service answers {error.status}"
                 return Waiting(Waits.SERVICE_UNAVAILABLE, text, unsettled=unsettled)

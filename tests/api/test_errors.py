@@ -144,12 +144,14 @@ def _instance(kind: type[BaseException]) -> Exception:
     return error
 
 
-HTTPX = sorted(
+HTTPX: list[type[Exception]] = sorted(
     {kind for root in (httpx.HTTPError, httpx.InvalidURL, httpx.CookieConflict, httpx.StreamError)
      for kind in (root, *subclasses(root))},
     key=lambda kind: kind.__name__,
 )  # fmt: skip
-AIOHTTP = sorted({aiohttp.ClientError, *subclasses(aiohttp.ClientError)}, key=lambda kind: kind.__name__)
+AIOHTTP: list[type[Exception]] = sorted(
+    {aiohttp.ClientError, *subclasses(aiohttp.ClientError)}, key=lambda kind: kind.__name__
+)
 NO_CONNECTION = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
 import kubernetes_validate
 import pytest
 
 from chart.chart import API, CHART, ROOT, container, env, helm, named, of_kind, render
+from edge_operator.__main__ import cli
 from edge_operator.derive import access, documents
 from edge_operator.kinds import KINDS
 from harness.cluster import CommandError
@@ -113,7 +115,7 @@ def test_rights_are_the_derived_ones_for_the_whole_cluster() -> None:
     found = render()
     rules = named(found, "ClusterRole", "edge-edge-operator")["rules"]
 
-    assert rules == [*access.watched(KINDS.values()), *access.cluster()]
+    assert rules == [*access.watched(KINDS.values()), *access.identity()]
     assert named(found, "Role", "edge-edge-operator-own")["rules"] == access.own()
 
 
@@ -134,10 +136,11 @@ def test_rights_are_roles_alone_for_chosen_namespaces() -> None:
 
 
 def test_a_given_cluster_id_needs_no_look_into_kube_system() -> None:
-    found = render({"watchNamespaces": ["one"], "clusterID": "here"})
+    chosen, everywhere = render({"watchNamespaces": ["one"], "clusterID": "here"}), render({"clusterID": "here"})
 
-    assert "kube-system" not in {manifest["metadata"].get("namespace") for manifest in found}
-    assert env(named(found, "Deployment", "edge-edge-operator"))["EDGE_OPERATOR_CLUSTER_ID"] == "here"
+    assert "kube-system" not in {manifest["metadata"].get("namespace") for manifest in chosen}
+    assert named(everywhere, "ClusterRole", "edge-edge-operator")["rules"] == access.watched(KINDS.values())
+    assert env(named(chosen, "Deployment", "edge-edge-operator"))["EDGE_OPERATOR_CLUSTER_ID"] == "here"
 
 
 def test_every_binding_binds_the_service_account_to_a_role_that_is_there() -> None:
@@ -255,6 +258,16 @@ def test_probes_ask_the_operator_itself() -> None:
     assert only["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
     assert only["ports"] == [{"name": "http", "containerPort": 9090, "protocol": "TCP"}]
     assert {e["name"]: e.get("value") for e in only["env"]}["EDGE_OPERATOR_HEALTH_LISTEN"] == "0.0.0.0:9090"
+
+
+@pytest.mark.parametrize(("command", "name"), [("run", ""), ("serve-api", "-reference-api")])
+def test_every_variable_is_one_that_the_command_reads(command: str, name: str) -> None:
+    values = {"referenceAPI": {"enabled": True}, "watchNamespaces": ["one"], "clusterID": "here"}
+    deployment = named(render(values), "Deployment", f"edge-edge-operator{name}")
+    known = {param.envvar for param in cli.commands[command].params if isinstance(param, click.Option)}
+
+    assert env(deployment).keys() <= known
+    assert container(deployment)["args"][0] == command
 
 
 def test_extras_are_off_by_default() -> None:

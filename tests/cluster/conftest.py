@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster.running import Installation, Operator, Service, World, clear
 from harness import binaries
 from harness.cluster import Cluster
 from harness.control_plane import open_cluster
@@ -66,3 +67,52 @@ def kubelet(control_plane: Cluster, namespace: str) -> Iterator[FakeKubelet]:
 def helm(control_plane: Cluster) -> Helm:
     """The real helm, as the cluster's administrator."""
     return Helm(control_plane)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The reference API as a process."""
+    with Service(tmp_path_factory.mktemp("service")) as found:
+        found.start()
+        yield found
+
+
+@pytest.fixture(scope="module")
+def installation(crds: Cluster) -> Iterator[Installation]:
+    """A service account in a namespace of its own, with the chart's rights in the whole cluster."""
+    name = f"operator-{secrets.token_hex(4)}"
+    crds.create_namespace(name)
+    found = Installation(crds, name)
+    yield found
+    found.remove()
+    crds.clear_namespace(name)
+
+
+@pytest.fixture(scope="module")
+def key_file(tmp_path_factory: pytest.TempPathFactory, service: Service) -> Path:
+    """The file with the operator's API key."""
+    file = tmp_path_factory.mktemp("key") / "api-key"
+    file.write_text(service.operator_key)
+    return file
+
+
+@pytest.fixture(scope="module")
+def operator(
+    installation: Installation, service: Service, key_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Operator]:
+    """One replica that leads, for all tests of a module; it is asked to end at the end, and has to end well."""
+    log = tmp_path_factory.mktemp("operator") / "operator.log"
+    with Operator(installation, service.url, key_file, log) as found:
+        found.lead()
+        yield found
+        code, _ = found.stop()
+        assert code == 0
+
+
+@pytest.fixture
+def world(crds: Cluster, service: Service, operator: Operator, namespace: str) -> Iterator[World]:
+    """A fresh namespace under a running operator. Afterwards all in it goes, and leaves nothing in the account."""
+    found = World(crds, service, namespace)
+    yield found
+    clear(found)
+    assert found.left() == []

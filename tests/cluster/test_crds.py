@@ -50,6 +50,13 @@ def test_samples_are_accepted_without_a_warning(crds: Cluster, namespace: str, k
 
 
 @every_kind
+def test_samples_can_be_applied_by_the_server(crds: Cluster, namespace: str, kind: Kind[Any]) -> None:
+    """As Helm, Flux and Argo CD do, twice, so that the second has something to merge with."""
+    for manager in ("one", "other"):
+        crds.apply(sample(kind), "-n", namespace, "--field-manager", manager, server_side=True)
+
+
+@every_kind
 def test_an_untouched_resource_says_that_it_was_not_seen(crds: Cluster, namespace: str, kind: Kind[Any]) -> None:
     crds.apply(sample(kind), "-n", namespace)
 

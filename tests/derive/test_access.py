@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from edge_operator.derive import access
 from edge_operator.kinds import KINDS
+from edge_operator.kube import bootstrap, operator
 
-ALL = [*access.watched(KINDS.values()), *access.cluster(), *access.own()]
+ALL = [*access.watched(KINDS.values()), *access.identity(), *access.own()]
 
 
 def verbs(rules: access.Rules, resource: str) -> set[str]:
@@ -20,7 +21,7 @@ def test_nothing_is_granted_by_wildcard() -> None:
 def test_every_kind_is_watched_and_reported_on() -> None:
     for kind in KINDS.values():
         assert verbs(ALL, kind.plural) == {"get", "list", "watch", "patch"}
-        assert verbs(ALL, f"{kind.plural}/status") == {"get", "patch"}
+        assert verbs(ALL, f"{kind.plural}/status") == {"patch"}
 
 
 def test_the_operator_deletes_and_replaces_nothing() -> None:
@@ -31,8 +32,16 @@ def test_the_operator_deletes_and_replaces_nothing() -> None:
     assert "update" not in verbs(ALL, "secrets")
 
 
-def test_rights_of_the_whole_cluster_are_to_read() -> None:
-    assert {verb for rule in access.cluster() for verb in rule["verbs"]} <= {"get", "list", "watch"}
+def test_of_the_cluster_itself_one_name_is_read() -> None:
+    (rule,) = access.identity()
+
+    assert rule["resourceNames"] == ["kube-system"]
+    assert rule["verbs"] == ["get"]
+
+
+def test_the_names_are_those_that_the_operator_uses() -> None:
+    assert access.LEASE == operator.LEASE_NAME
+    assert access.DIGEST_SECRET == bootstrap.DIGEST_SECRET
 
 
 def test_the_own_namespace_is_touched_by_name() -> None:

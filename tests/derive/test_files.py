@@ -43,13 +43,13 @@ def test_a_check_names_what_differs_and_writes_nothing(tmp_path: Path) -> None:
     run("--root", str(root))
     edited = root / "crds" / "tlsedges.yaml"
     edited.write_text(edited.read_text() + "# by hand\n")
-    left_over = root / "crds" / "tcpedges.yaml"
+    left_over = root / "crds" / "leftovers.yaml"
     left_over.touch()
 
     done = run("--check", "--root", str(root))
 
     assert done.returncode == 1
-    assert done.stdout.splitlines() == ["differs: crds/tcpedges.yaml", "differs: crds/tlsedges.yaml"]
+    assert done.stdout.splitlines() == ["differs: crds/leftovers.yaml", "differs: crds/tlsedges.yaml"]
     assert "make derive" in done.stderr
     assert edited.read_text().endswith("# by hand\n")
     assert left_over.exists()
@@ -57,13 +57,13 @@ def test_a_check_names_what_differs_and_writes_nothing(tmp_path: Path) -> None:
 
 def test_writing_repairs_and_removes_left_overs(tmp_path: Path) -> None:
     root = copied(tmp_path)
-    left_over = root / "crds" / "tcpedges.yaml"
+    left_over = root / "crds" / "leftovers.yaml"
     left_over.parent.mkdir()
     left_over.touch()
 
     first, second, check = run("--root", str(root)), run("--root", str(root)), run("--check", "--root", str(root))
 
-    assert "wrote: crds/tcpedges.yaml" in first.stdout
+    assert "wrote: crds/leftovers.yaml" in first.stdout
     assert not left_over.exists()
     assert "wrote" not in second.stdout
     assert check.returncode == 0

@@ -26,11 +26,11 @@ Change = Callable[[Key, Object | None, Object | None, str], None]
 """Told of each change: key, before, after, and who made it ("user" or "operator")."""
 
 
-class Conflict(Exception):  # noqa: N818 - a state, not a failure
+class Conflict(Exception):
     """409: the object is not at that resourceVersion any more."""
 
 
-class Gone(Exception):  # noqa: N818 - a state, not a failure
+class Gone(Exception):
     """404."""
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
+from doubles import legal
+from doubles.apiserver import ApiServer, Conflict, Gone, Key, Object
+from doubles.effects import Effects, Fate
 from edge_operator.declare import GROUP, Kind, SecretKeyRef
 from edge_operator.engine import references, state
 from edge_operator.engine.operations import KeyPair, Restart, Stalled, Waiting
@@ -15,11 +21,6 @@ from edge_operator.engine.references import Named, Referent
 from edge_operator.engine.state import Published
 from edge_operator.kinds import KINDS
 from edge_operator.ports import Resource
-from pydantic import ValidationError
-
-from doubles import legal
-from doubles.apiserver import ApiServer, Conflict, Gone, Key, Object
-from doubles.effects import Effects, Fate
 
 T = TypeVar("T")
 KIND_LABEL = f"{GROUP}/kind"
@@ -45,8 +46,10 @@ class FakeCluster:
     id: str = "11111111-2222-4333-8444-555555555555"
     digest_key: bytes = b"0123456789abcdef0123456789abcdef"
     writes: list[str] = field(default_factory=list)
+    journal: list[Any] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     secret_values: Callable[[], Sequence[str]] = tuple
+    wake: Callable[[Key], None] = lambda _: None
 
     def find(self, namespace: str, named: Named) -> Referent | None:
         found = self.api.get((named[0], namespace, named[1]))
@@ -61,12 +64,13 @@ class FakeCluster:
 
     def dependants(self, kind: Kind[Any], resource: Resource) -> Sequence[str]:
         meta = resource["metadata"]
-        target = (kind.name, meta["name"])
+        target, id_ = (kind.name, meta["name"]), (resource.get("status") or {}).get("id")
         return [
             f"{other}/{found['metadata']['name']}"
             for other in KINDS
             for found in self.api.of(other)
-            if found["metadata"]["namespace"] == meta["namespace"] and target in points_at(found)
+            if found["metadata"]["uid"] != meta["uid"]
+            if target in points_at(found) or id_ in ids_at(found)
         ]
 
     async def values(self, namespace: str, keys: Mapping[SecretKeyRef, str]) -> Mapping[SecretKeyRef, str]:
@@ -153,22 +157,33 @@ class FakeCluster:
         )
 
     async def write_status(self, kind: Kind[Any], resource: Resource, patch: Mapping[str, Any]) -> None:
-        meta = resource["metadata"]
-        key, version = _key(kind, resource), meta["resourceVersion"]
+        meta, key = resource["metadata"], _key(kind, resource)
         said = f"PATCH {kind.name}/{meta['name']} status {json.dumps(patch, sort_keys=True)}"
+        before, disturbed = resource, False
         while True:
-            before = self.api.get(key)
-            if before is None or before["metadata"]["uid"] != meta["uid"]:
-                return
+            version = before["metadata"]["resourceVersion"]
             try:
-                after = self._write(said, lambda at=version: self.api.patch_status(key, at, patch, "operator"))  # type: ignore[misc] - mypy and defaults of lambdas
+                after = self._write(said, functools.partial(self.api.patch_status, key, version, patch, "operator"))
             except Restart:
-                version = (self.api.get(key) or before)["metadata"]["resourceVersion"]
+                live = self.api.get(key)
+                if live is None or live["metadata"]["uid"] != meta["uid"]:
+                    raise
+                if (live.get("status") or {}) != (resource.get("status") or {}):
+                    raise
+                before, disturbed = live, True
                 continue
-            legal.check(after, before.get("status") or {}, self.secret_values())
-            if merged_away := {k for k, v in patch.items() if v is not None and k not in after["status"]}:
-                raise legal.IllegalStatus(f"the schema of {kind.name} has no {merged_away}")
+            self._judge(after, before, patch)
+            if disturbed:
+                self.wake(key)
             return
+
+    def _judge(self, after: Object, before: Resource, patch: Mapping[str, Any]) -> None:
+        legal.check(after, before.get("status") or {}, self.secret_values())
+        pruned = {k for k, v in patch.items() if v is not None and k not in after["status"]}
+        if pruned:
+            raise legal.IllegalStatus(f"the schema of {after['kind']} has no {pruned}")
+        if after["status"] == before.get("status"):
+            raise legal.IllegalStatus(f"a write that changes nothing: {patch}")
 
     def tell(self, resource: Resource, reason: str, message: str, *, warning: bool = False) -> None:
         for secret in self.secret_values():
@@ -187,17 +202,26 @@ class FakeCluster:
             self.writes.append(f"{said} → refused")
             raise Restart from None
         self.writes.append(said)
+        self.journal.append(said)
         self.effects.end(fate, name)
         return written
 
 
 def points_at(resource: Resource) -> list[Named]:
     """What a resource points at by name; nothing where its spec is no good."""
+    return [p.named for p in _pointers(resource) if p.named]
+
+
+def ids_at(resource: Resource) -> list[str]:
+    """What a resource points at by id."""
+    return [p.ref.id for p in _pointers(resource) if p.ref.id]
+
+
+def _pointers(resource: Resource) -> list[references.Pointer]:
     try:
-        spec = KINDS[resource["kind"]].spec.model_validate(resource.get("spec") or {})
+        return references.pointers(KINDS[resource["kind"]].spec.model_validate(resource.get("spec") or {}))
     except ValidationError:
         return []
-    return [p.named for p in references.pointers(spec) if p.named]
 
 
 def _key(kind: Kind[Any], resource: Resource) -> Key:

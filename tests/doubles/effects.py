@@ -1,4 +1,4 @@
-"""Everything that a process does to the outside passes here, so that a test can stop it, or lose an answer, anywhere."""
+"""All that a process does to the outside passes here, so that a test can stop it, or lose an answer, anywhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Died(BaseException):
     """The process was stopped; what it knew is gone. Not an Exception: nothing in the line may catch it."""
 
 
-class Unreachable(Exception):  # noqa: N818 - a state, not a failure
+class Unreachable(Exception):
     """The API server did not answer; the write may have happened."""
 
 

@@ -11,15 +11,20 @@ Time moves only when everybody waits. A restart forgets all that a process knows
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import httpx
+
+from doubles.apiserver import ApiServer, Key, Object
+from doubles.cluster import Event, FakeCluster, points_at
+from doubles.effects import Died, Effects, Unreachable
+from doubles.wire import Exchanged, Wire
+from doubles.world import FakeWorld
 from edge_operator.api import retry
 from edge_operator.api.client import Client
-from edge_operator.derive import documents, samples
+from edge_operator.derive import samples
 from edge_operator.engine import references, state
 from edge_operator.engine.operations import Restart
 from edge_operator.engine.reasons import Waits
@@ -31,12 +36,6 @@ from edge_operator.server.app import App, create_app
 from edge_operator.server.faults import Fault
 from edge_operator.server.settings import ServerSettings
 from edge_operator.server.store import Stored
-
-from doubles.apiserver import ApiServer, Key, Object
-from doubles.cluster import Event, FakeCluster, points_at
-from doubles.effects import Died, Effects, Unreachable
-from doubles.wire import Exchanged, Wire
-from doubles.world import FakeWorld
 
 API_KEY = "canary_api_key_6vT2mQ9xLwPz"
 NAMESPACE = "default"
@@ -71,10 +70,15 @@ class Rig:
         self.effects = Effects()
         self.api = ApiServer(self.world.now)
         self.api.listeners.append(self._changed)
-        self.cluster = FakeCluster(self.api, self.effects, secret_values=self.secret_values)
+        self.cluster = FakeCluster(
+            self.api,
+            self.effects,
+            secret_values=self.secret_values,
+            wake=lambda key: self.process.dirty.setdefault(key, None),
+        )
         given = settings or ServerSettings(seed_api_key=API_KEY, page_size=3, profile=profile)
         self.app: App = create_app(given.model_copy(update={"seed_api_key": API_KEY}), world=self.world.server())
-        self.wire = Wire(self.app, self.effects, self.world)
+        self.wire = Wire(self.app, self.effects, self.world, self.cluster.journal)
         self.profile = profile
         self.api_key = API_KEY
         self.outside = self._client(httpx.ASGITransport(app=self.app))
@@ -196,6 +200,7 @@ class Rig:
         self.wire.log.clear()
         self.cluster.writes.clear()
         self.cluster.events.clear()
+        self.cluster.journal.clear()
 
     def secret_values(self) -> Sequence[str]:
         """Every value that must show nowhere: of Secrets that a user made, private keys, the API key."""
@@ -369,13 +374,3 @@ def _secrets_of(resource: Object) -> set[str]:
     except ValueError:
         return {written}
     return {ref.name for ref in read} | {written}
-
-
-def sample_spec(kind: str) -> Object:
-    """A kind's example."""
-    return samples.spec(KINDS[kind])
-
-
-ORDER = tuple(itertools.chain.from_iterable([[k] for k in KINDS]))
-
-__all__ = ["ORDER", "Rig", "documents", "sample_spec"]

@@ -31,9 +31,9 @@ class Exchanged:
 class Wire(httpx.AsyncBaseTransport):
     """Carries requests, logs them, and loses what the test wants lost. Time passes with each."""
 
-    def __init__(self, app: Any, effects: Effects, world: FakeWorld) -> None:
+    def __init__(self, app: Any, effects: Effects, world: FakeWorld, journal: list[Any]) -> None:
         self._inner = httpx.ASGITransport(app=app)
-        self._effects, self._world = effects, world
+        self._effects, self._world, self._journal = effects, world, journal
         self.log: list[Exchanged] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -61,4 +61,6 @@ class Wire(httpx.AsyncBaseTransport):
         body = json.loads(request.content) if request.content else None
         answer = json.loads(response.content) if response is not None and response.content else None
         path = request.url.raw_path.decode()
-        self.log.append(Exchanged(request.method, path, body, response.status_code if response else 0, answer))
+        exchanged = Exchanged(request.method, path, body, response.status_code if response else 0, answer)
+        self.log.append(exchanged)
+        self._journal.append(exchanged)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
 from edge_operator.engine.operations import KeyPair, KeyRequest
 from edge_operator.server import world as server_world
 

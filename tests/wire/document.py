@@ -4,7 +4,9 @@ Sections that begin with `Assumed` are not in the document; they are what this p
 `test_document.py` holds catalog, wire models, server and client against these rows, and the transcripts are read with
 them, so that every answer is judged down to its last member.
 
-A shape's row is its fields. A field without a type is a string; the types are in `shapes.py`. `?` means "or null".
+A row of an operation is method, path, success status, the array's name where the answer is a list, the answer's shape,
+and after `<` what the body may have: members with their types, or a shape of `shapes.py`. `MODULE` stands for PUT, GET
+and DELETE of a module.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Final
+
+from wire import shapes
 
 _OPERATIONS: Final = """
 [Endpoints, API keys]
@@ -125,17 +129,17 @@ DELETE /edges/https/{edge_id}/routes/{id}        204
 MODULE {route}/backend                           EndpointBackend                < EndpointBackendMutate
 MODULE {route}/ip_restriction                    EndpointIPPolicy               < EndpointIPPolicyMutate
 MODULE {route}/circuit_breaker                   EndpointCircuitBreaker         < EndpointCircuitBreakerMutate
-MODULE {route}/request_headers                   EndpointHeaders                < EndpointHeadersMutate
+MODULE {route}/request_headers                   EndpointRequestHeaders         < EndpointRequestHeadersMutate
 MODULE {route}/oidc                              EndpointOIDC                   < EndpointOIDCMutate
 MODULE {route}/saml                              EndpointSAML                   < EndpointSAMLMutate
 PUT    {route}/oauth                             200 EndpointOAuth              < EndpointOAuthMutate
 [Assumed: Route modules]
 GET    {route}/oauth                             200 EndpointOAuth
 DELETE {route}/oauth                             204
-MODULE {route}/compression                       EndpointSwitch                 < EndpointSwitchMutate
-MODULE {route}/response_headers                  EndpointHeaders                < EndpointHeadersMutate
+MODULE {route}/compression                       EndpointCompression            < EndpointCompressionMutate
+MODULE {route}/response_headers                  EndpointResponseHeaders        < EndpointResponseHeadersMutate
 MODULE {route}/webhook_verification              EndpointWebhookValidation      < EndpointWebhookValidationMutate
-MODULE {route}/websocket_tcp_converter           EndpointSwitch                 < EndpointSwitchMutate
+MODULE {route}/websocket_tcp_converter           EndpointWebsocketTCPConverter  < EndpointWebsocketTCPConverterMutate
 [Endpoints, Event destinations]
 POST   /event_destinations                       201 EventDestination  < metadata description format target:EventTargetMutate
 GET    /event_destinations                       200 event_destinations EventDestination
@@ -191,23 +195,20 @@ class Operation:
     def module(self) -> str | None:
         """The module's path segment, where the operation is a module's."""
         last = self.path.rpartition("/")[2]
-        return last if "}/" in self.path and last not in {"routes", "restart", "stop", "update"} and "{" not in last else None
+        return (
+            last
+            if "}/" in self.path and last not in {"routes", "restart", "stop", "update"} and "{" not in last
+            else None
+        )
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
 
-def typed(row: str) -> dict[str, str]:
-    """`enabled:bool secret` as `{"enabled": "bool", "secret": "str"}`."""
-    return {name: kind or "str" for name, _, kind in (word.partition(":") for word in row.split())}
-
-
 def _sent(row: str) -> dict[str, str] | None:
-    from wire import shapes  # shapes are written with `typed`
-
     if not row:
         return None
-    return {} if row == "{}" else shapes.SENT.get(row) or typed(row)
+    return {} if row == "{}" else shapes.SENT.get(row) or shapes.typed(row)
 
 
 def _operations() -> list[Operation]:

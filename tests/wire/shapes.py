@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from wire.document import typed
+
+def typed(row: str) -> dict[str, str]:
+    """`enabled:bool secret` as `{"enabled": "bool", "secret": "str"}`."""
+    return {name: kind or "str" for name, _, kind in (word.partition(":") for word in row.split())}
+
 
 _EVERY: Final = "id:id uri:uri created_at:time description metadata"
 _SESSION: Final = "enabled:bool options_passthrough:bool cookie_prefix inactivity_timeout:int? maximum_duration:int?"
@@ -19,9 +23,9 @@ _PROVIDERS: Final = (
 _APP: Final = "client_id:str? client_secret:str? scopes:list email_addresses:list email_domains:list"
 _ROUTE_MODULES: Final = """
     backend:EndpointBackend? ip_restriction:EndpointIPPolicy? circuit_breaker:EndpointCircuitBreaker?
-    compression:EndpointSwitch? request_headers:EndpointHeaders? response_headers:EndpointHeaders?
-    webhook_verification:EndpointWebhookValidation? oauth:EndpointOAuth? saml:EndpointSAML? oidc:EndpointOIDC?
-    websocket_tcp_converter:EndpointSwitch?
+    compression:EndpointCompression? request_headers:EndpointRequestHeaders?
+    response_headers:EndpointResponseHeaders? webhook_verification:EndpointWebhookValidation? oauth:EndpointOAuth?
+    saml:EndpointSAML? oidc:EndpointOIDC? websocket_tcp_converter:EndpointWebsocketTCPConverter?
 """
 
 _ANSWERED: Final = {
@@ -69,8 +73,10 @@ _ANSWERED: Final = {
     # HTTPS route module fields
     "EndpointCircuitBreaker": """enabled:bool tripped_duration:int? rolling_window:int? num_buckets:int?
         volume_threshold:int? error_threshold_percentage:float?""",
-    "EndpointHeaders": "enabled:bool add:map remove:list",
-    "EndpointSwitch": "enabled:bool",
+    "EndpointRequestHeaders": "enabled:bool add:map remove:list",
+    "EndpointResponseHeaders": "enabled:bool add:map remove:list",
+    "EndpointCompression": "enabled:bool",
+    "EndpointWebsocketTCPConverter": "enabled:bool",
     "EndpointWebhookValidation": "enabled:bool provider secret:str?",
     "EndpointOIDC": f"{_SESSION} issuer client_id client_secret:str? scopes:list",
     "EndpointSAML": f"""{_SESSION} idp_metadata force_authn:bool allow_idp_initiated:bool authorized_groups:list
@@ -105,8 +111,10 @@ _SENT: Final = {
     # HTTPS route module fields
     "EndpointCircuitBreakerMutate": """enabled:bool tripped_duration:int rolling_window:int num_buckets:int
         volume_threshold:int error_threshold_percentage:float""",
-    "EndpointHeadersMutate": "enabled:bool add:map remove:list",
-    "EndpointSwitchMutate": "enabled:bool",
+    "EndpointRequestHeadersMutate": "enabled:bool add:map remove:list",
+    "EndpointResponseHeadersMutate": "enabled:bool add:map remove:list",
+    "EndpointCompressionMutate": "enabled:bool",
+    "EndpointWebsocketTCPConverterMutate": "enabled:bool",
     "EndpointWebhookValidationMutate": "enabled:bool provider secret",
     "EndpointOIDCMutate": f"{_SENT_SESSION} issuer client_id client_secret scopes:list",
     "EndpointSAMLMutate": f"""{_SENT_SESSION} idp_metadata force_authn:bool allow_idp_initiated:bool

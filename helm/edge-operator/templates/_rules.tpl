@@ -3,12 +3,14 @@
 - apiGroups:
   - edge-operator.dev
   resources:
+  - agentingresses
   - eventdestinations
   - failoverbackends
   - httpsedges
   - httpsroutes
   - sshcertificateauthorities
   - sshhostcertificates
+  - tcpedges
   - tlsedges
   - weightedbackends
   verbs:
@@ -19,30 +21,18 @@
 - apiGroups:
   - edge-operator.dev
   resources:
+  - agentingresses/status
   - eventdestinations/status
   - failoverbackends/status
   - httpsedges/status
   - httpsroutes/status
   - sshcertificateauthorities/status
   - sshhostcertificates/status
+  - tcpedges/status
   - tlsedges/status
   - weightedbackends/status
   verbs:
-  - get
   - patch
-- apiGroups:
-  - edge-operator.dev
-  resources:
-  - eventdestinations/finalizers
-  - failoverbackends/finalizers
-  - httpsedges/finalizers
-  - httpsroutes/finalizers
-  - sshcertificateauthorities/finalizers
-  - sshhostcertificates/finalizers
-  - tlsedges/finalizers
-  - weightedbackends/finalizers
-  verbs:
-  - update
 - apiGroups:
   - ''
   resources:
@@ -60,37 +50,17 @@
   verbs:
   - create
   - patch
-- apiGroups:
-  - events.k8s.io
-  resources:
-  - events
-  verbs:
-  - create
-  - patch
-- apiGroups:
-  - ''
-  resources:
-  - namespaces
-  verbs:
-  - get
 {{- end }}
 
-{{- define "edge-operator.rules.cluster" -}}
+{{- define "edge-operator.rules.identity" -}}
 - apiGroups:
   - ''
   resources:
   - namespaces
   verbs:
-  - list
-  - watch
-- apiGroups:
-  - apiextensions.k8s.io
-  resources:
-  - customresourcedefinitions
-  verbs:
   - get
-  - list
-  - watch
+  resourceNames:
+  - kube-system
 {{- end }}
 
 {{- define "edge-operator.rules.own" -}}
@@ -107,7 +77,6 @@
   verbs:
   - get
   - update
-  - patch
   resourceNames:
   - edge-operator
 - apiGroups:
@@ -123,30 +92,21 @@
   verbs:
   - get
   resourceNames:
-  - edge-operator-digests
-{{- end }}
-
-{{- define "edge-operator.rules.identity" -}}
-- apiGroups:
-  - ''
-  resources:
-  - namespaces
-  verbs:
-  - get
-  resourceNames:
-  - kube-system
+  - edge-operator-digest-key
 {{- end }}
 
 {{- define "edge-operator.rules.view" -}}
 - apiGroups:
   - edge-operator.dev
   resources:
+  - agentingresses
   - eventdestinations
   - failoverbackends
   - httpsedges
   - httpsroutes
   - sshcertificateauthorities
   - sshhostcertificates
+  - tcpedges
   - tlsedges
   - weightedbackends
   verbs:
@@ -159,12 +119,14 @@
 - apiGroups:
   - edge-operator.dev
   resources:
+  - agentingresses
   - eventdestinations
   - failoverbackends
   - httpsedges
   - httpsroutes
   - sshcertificateauthorities
   - sshhostcertificates
+  - tcpedges
   - tlsedges
   - weightedbackends
   verbs:

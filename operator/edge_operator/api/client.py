@@ -16,7 +16,7 @@ import random
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 import httpx
 
@@ -33,6 +33,16 @@ R = TypeVar("R", bound=Wire)
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 
 
+class _Operations(Generic[R]):
+    """A collection as an attribute of a client."""
+
+    def __init__(self, collection: Collection[R]) -> None:
+        self._collection = collection
+
+    def __get__(self, client: Client, _owner: type[Client]) -> CollectionClient[R, Wire]:
+        return client.of(self._collection)
+
+
 class Client:
     """One account of the service. Use as an async context manager, or call `close` at the end.
 
@@ -42,7 +52,7 @@ class Client:
         profile: names on the wire: a shipped profile's name, a file, or a Profile.
         timeout: limits of one attempt. A POST that passed `total_seconds` has an unknown outcome.
         retry: when a call is repeated; `retry.NEVER` for callers with their own plan.
-        transport: an httpx transport instead of the network, for tests.
+        transport: an httpx transport instead of the network, for tests. The network respects HTTPS_PROXY and NO_PROXY.
         verify: TLS trust, as for httpx; an `ssl.SSLContext` for a private authority.
         gate: awaited before every attempt with method and path; it may wait, or raise to end the call.
         observer: told of every attempt that ended.
@@ -53,6 +63,22 @@ class Client:
         Misuse: base URL, key or user agent cannot be used.
         ProfileError: no such profile.
     """
+
+    api_keys = _Operations(catalog.api_keys)
+    credentials = _Operations(catalog.credentials)
+    tunnel_sessions = _Operations(catalog.tunnel_sessions)
+    agent_ingresses = _Operations(catalog.agent_ingresses)
+    ssh_certificate_authorities = _Operations(catalog.ssh_certificate_authorities)
+    ssh_user_certificates = _Operations(catalog.ssh_user_certificates)
+    ssh_host_certificates = _Operations(catalog.ssh_host_certificates)
+    tls_certificates = _Operations(catalog.tls_certificates)
+    weighted_backends = _Operations(catalog.weighted_backends)
+    failover_backends = _Operations(catalog.failover_backends)
+    tcp_edges = _Operations(catalog.tcp_edges)
+    tls_edges = _Operations(catalog.tls_edges)
+    https_edges = _Operations(catalog.https_edges)
+    https_routes = _Operations(catalog.https_routes)
+    event_destinations = _Operations(catalog.event_destinations)
 
     def __init__(
         self,
@@ -87,21 +113,6 @@ class Client:
             sleep=sleep,
             jitter=jitter,
         )
-        self.api_keys = self.of(catalog.api_keys)
-        self.credentials = self.of(catalog.credentials)
-        self.tunnel_sessions = self.of(catalog.tunnel_sessions)
-        self.agent_ingresses = self.of(catalog.agent_ingresses)
-        self.ssh_certificate_authorities = self.of(catalog.ssh_certificate_authorities)
-        self.ssh_user_certificates = self.of(catalog.ssh_user_certificates)
-        self.ssh_host_certificates = self.of(catalog.ssh_host_certificates)
-        self.tls_certificates = self.of(catalog.tls_certificates)
-        self.weighted_backends = self.of(catalog.weighted_backends)
-        self.failover_backends = self.of(catalog.failover_backends)
-        self.tcp_edges = self.of(catalog.tcp_edges)
-        self.tls_edges = self.of(catalog.tls_edges)
-        self.https_edges = self.of(catalog.https_edges)
-        self.https_routes = self.of(catalog.https_routes)
-        self.event_destinations = self.of(catalog.event_destinations)
 
     def __repr__(self) -> str:
         return f"Client({str(self._base)!r}, profile={self.profile.name!r})"

@@ -20,7 +20,6 @@ Misuse                      a call that cannot be right, found before anything i
 The original exception of the HTTP library is chained, never raised. Messages hold no key and no secret that was sent.
 """
 
-
 from __future__ import annotations
 
 from typing import ClassVar, Final, Literal

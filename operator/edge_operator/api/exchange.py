@@ -130,7 +130,7 @@ class Exchange:
         where = {"method": outgoing.method, "path": outgoing.path}
         said = self._clean(outgoing, str(error)) or type(error).__name__
         if _never_connected(error):
-            return errors.NotSent(f"no connection to {_host(outgoing.url)}: {said}", **where)
+            return errors.NotSent(f"no connection to {outgoing.url.netloc.decode()}: {said}", **where)
         if isinstance(error, TimeoutError | httpx.TimeoutException) and not _dropped(error):
             return errors.OutcomeUnknown("no complete answer in time", **where)
         return errors.OutcomeUnknown(f"no complete answer: {said}", **where)
@@ -203,7 +203,3 @@ def _never_connected(error: Exception) -> bool:
 def _dropped(error: Exception) -> bool:
     """Whether an exception that is called a time-out is in truth a lost connection."""
     return isinstance(error.__cause__, aiohttp.ClientError) and not isinstance(error.__cause__, TimeoutError)
-
-
-def _host(url: httpx.URL) -> str:
-    return f"{url.host}:{url.port}" if url.port else url.host

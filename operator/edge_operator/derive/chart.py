@@ -26,9 +26,8 @@ def rules_template(kinds: Iterable[Kind[Any]], *sources: str) -> str:
     kinds = list(kinds)
     named = {
         "watched": access.watched(kinds),
-        "cluster": access.cluster(),
-        "own": access.own(),
         "identity": access.identity(),
+        "own": access.own(),
         "view": access.view(kinds),
         "edit": access.edit(kinds),
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edge_operator.declare import Kind
-from edge_operator.derive import chart, crd, documents, health, reference, samples
+from edge_operator.derive import chart, commands, crd, documents, health, reference, samples
 from edge_operator.derive.documents import header
 
 CHART = "helm/edge-operator"
@@ -51,6 +51,8 @@ def blocks(root: Path, kinds: Iterable[Kind[Any]]) -> dict[tuple[str, str], str]
     return {
         ("README.md", "kinds"): reference.table(kinds, "docs/reference/"),
         ("docs/operations.md", "values"): chart.values_table(values, schema),
+        ("docs/operations.md", "run"): commands.options("run"),
+        ("docs/operations.md", "serve-api"): commands.options("serve-api"),
     }
 
 

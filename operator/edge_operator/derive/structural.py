@@ -87,6 +87,7 @@ def _structural(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Schema:
         found["additionalProperties"] = _structural(found["additionalProperties"], defs)
     if "items" in found:
         found["items"] = _structural(found["items"], defs)
+        _unordered(found)
     for rule in merged.get(RULES, ()):
         add_rule(found, **rule)
     if "properties" in found:
@@ -121,6 +122,16 @@ def _members(found: Schema, defs: Mapping[str, Any]) -> None:
             if name not in found.get("required", ()):
                 add_rule(found, f"has(self.{name}) == has(oldSelf.{name})", f"{name} {FIXED}")
     found["properties"] = members
+
+
+def _unordered(found: Schema) -> None:
+    """A set of objects is legal, and yet server-side apply refuses it: objects with one member are a map by it."""
+    items = found["items"]
+    if found.get("x-kubernetes-list-type") == "set" and items["type"] == "object":
+        if len(items["properties"]) != 1:
+            raise TypeError(f"an unordered list of objects needs objects with one member: {found}")
+        found |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [*items["properties"]]}
+        items.pop("x-kubernetes-map-type", None)
 
 
 def _marks(found: Schema, merged: Mapping[str, Any]) -> None:

@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
+from edge_operator.api.wire import as_sent
+from edge_operator.declare import Body, Kind
 from edge_operator.engine import marker
+from edge_operator.engine.operations import Waiting, shown
 from edge_operator.engine.project import Field, fields
+from edge_operator.engine.reasons import Waits
 
 
 def normal(field: Field, value: Any) -> Any:
@@ -28,6 +32,22 @@ def normal(field: Field, value: Any) -> Any:
             return value.lower()
         case _:
             return value
+
+
+def held(kind: Kind[Any], answer: Body) -> Body:
+    """What the service holds, in the form that requests have.
+
+    Raises:
+        Waiting: the service returned something else than this kind of object.
+    """
+    try:
+        sent: Body = as_sent(kind.api.read.model_validate(answer))
+    except ValidationError as error:
+        where = ", ".join(".".join(map(str, e["loc"])) for e in error.errors(include_input=False, include_url=False))
+        raise Waiting(
+            Waits.SERVICE_UNAVAILABLE, shown(f"the service returned an object that cannot be read, at {where}")
+        ) from None
+    return sent
 
 
 def differences(field: Field, want: Any, have: Any) -> list[str]:
@@ -55,8 +75,8 @@ def drifted(
     """
     out: dict[str, list[str]] = {}
     for field in fields(spec):
-        if field.wire not in want or field.in_path or field.local:
-            continue
+        if field.wire not in want or field.in_path or field.local or field.reissues:
+            continue  # what needs a new object is judged by `issue`, not healed
         if field.wire not in have:
             continue  # the service never returns it: the digest of what was sent decides
         held = have[field.wire]

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from edge_operator.api.wire import as_sent
 from edge_operator.declare import Kind
-from edge_operator.engine import compare
+from edge_operator.engine import compare, ssh
 from edge_operator.engine.operations import KeyPair, KeyRequest, Operation, Publish, Read, Stalled
-from edge_operator.engine.project import fields
+from edge_operator.engine.project import Field, fields
 from edge_operator.engine.reasons import Stalls
 from edge_operator.engine.state import Desired, Published, Recorded, Sight, parsed, stamp
 
@@ -44,30 +43,47 @@ def verdict(desired: Desired, recorded: Recorded, sight: Sight, now: datetime) -
         return Verdict(issue=True, why="the certificate vanished from the service")
     if current is None:
         return Verdict(issue=True, why="first certificate")
-    held = sight.published is not None and sight.published.id == current
-    if desired.spec.private_key is not None and not (held and _complete(desired, sight.published)):
+    if desired.spec.private_key is not None and _kept(sight, current) is None:
         return Verdict(issue=True, why="the private key is not in the Secret")
     if changed := _changed(desired, recorded, sight):
         return Verdict(issue=True, why=f"{', '.join(changed)} changed")
     due = renewal(desired, recorded, sight)
     if due is not None and now >= due:
         return Verdict(issue=True, why="due for renewal")
-    return Verdict(publish=not (held and _complete(desired, sight.published)), due=due)
+    return Verdict(publish=not _complete(desired, sight.published, current), due=due)
 
 
-def _complete(desired: Desired, published: Published | None) -> bool:
+def _complete(desired: Desired, published: Published | None, current: str) -> bool:
     wanted = {o.key for o in desired.kind.outputs if o.source != "private_key" or desired.spec.private_key is not None}
-    return published is not None and wanted <= published.keys
+    return published is not None and published.id == current and wanted <= published.keys
+
+
+def _kept(sight: Sight, current: str) -> KeyPair | None:
+    """The operator-made key pair of the current certificate, if the Secret still has it."""
+    published = sight.published
+    return published.key_pair if published is not None and published.ours and published.id == current else None
 
 
 def _changed(desired: Desired, recorded: Recorded, sight: Sight) -> list[str]:
     """Spec fields of which a change needs a new certificate and that did change."""
     marked = [f for f in fields(type(desired.spec)) if f.reissues]
     if not recorded.applied and sight.answer is not None:
-        have = as_sent(desired.kind.api.read.model_validate(sight.answer))
+        have = compare.held(desired.kind, sight.answer)
         comparable = [f for f in marked if f.wire in desired.plain and f.wire in have]
-        return [f.alias for f in comparable if compare.differences(f, desired.plain[f.wire], have[f.wire])]
+        return [f.alias for f in comparable if not _alike(f, desired.plain[f.wire], have[f.wire])]
     return [f.alias for f in marked if recorded.applied.get(f.alias) != desired.applied.get(f.alias)]
+
+
+def _alike(field: Field, want: Any, have: Any) -> bool:
+    """Whether the service holds the same, whatever way it writes a time or ends a line."""
+    if not compare.differences(field, want, have):
+        return True
+    if not isinstance(want, str) or not isinstance(have, str):
+        return False
+    try:
+        return parsed(want) == parsed(have)
+    except ValueError:
+        return want.split()[:2] == have.split()[:2]  # a key in OpenSSH format may have a comment
 
 
 def renewal(desired: Desired, recorded: Recorded, sight: Sight) -> datetime | None:
@@ -75,10 +91,11 @@ def renewal(desired: Desired, recorded: Recorded, sight: Sight) -> datetime | No
     answer = sight.answer or {}
     after = answer.get("valid_after") or recorded.status.get("validAfter")
     until = answer.get("valid_until") or recorded.status.get("validUntil")
-    if not after or not until:
+    if not after or not until or desired.spec.valid_until is not None:
         return None
-    begin, end = parsed(after), parsed(until)
-    if desired.spec.valid_until is not None:
+    try:
+        begin, end = parsed(after), parsed(until)
+    except ValueError:
         return None
     before = desired.spec.renew_before
     if before is not None and before >= end - begin:
@@ -106,15 +123,24 @@ def body(desired: Desired, now: datetime) -> dict[str, Any]:
         Stalled: the fixed end of validity has passed.
     """
     spec = desired.spec
-    if spec.valid_until is not None and parsed(spec.valid_until) <= now:
+    end, begin = _fixed(spec.valid_until, "validUntil"), _fixed(spec.valid_after, "validAfter")
+    if end is not None and end <= now:
         raise Stalled(
             Stalls.LIFETIME_TOO_SHORT,
             f"spec.validUntil: {spec.valid_until} has passed; set a later end, or use validFor",
         )
     if spec.valid_for is None:
         return {}
-    begin = parsed(spec.valid_after) if spec.valid_after is not None else now
-    return {"valid_until": stamp(begin + spec.valid_for)}
+    return {"valid_until": stamp((begin or now) + spec.valid_for)}
+
+
+def _fixed(text: str | None, field: str) -> datetime | None:
+    try:
+        return None if text is None else parsed(text)
+    except ValueError:
+        raise Stalled(
+            Stalls.INVALID_SPEC, f"spec.{field}: {text!r} should be an RFC 3339 time such as 2030-01-02T03:04:05Z"
+        ) from None
 
 
 def key(desired: Desired, published: Published | None) -> KeyRequest | KeyPair | None:
@@ -127,6 +153,7 @@ def key(desired: Desired, published: Published | None) -> KeyRequest | KeyPair |
         and published is not None
         and published.ours
         and published.key_pair is not None
+        and ssh.fits(published.key_pair.public, wanted.algorithm, wanted.size)
     ):
         return published.key_pair
     return KeyRequest(wanted.algorithm, wanted.size)
@@ -140,7 +167,7 @@ def publish(desired: Desired) -> tuple[Operation, ...]:
 def republish(desired: Desired, sight: Sight, current: str) -> tuple[Operation, ...]:
     """Write the Secret again from what the service can still be asked for."""
     read = () if sight.answer is not None else (Read(current, desired.path),)
-    return (*read, Publish(secret_name(desired)))
+    return (*read, Publish(secret_name(desired), _kept(sight, current)))
 
 
 def secret_name(desired: Desired) -> str:

@@ -84,9 +84,10 @@ class Read:
 
 @dataclass(frozen=True)
 class Publish:
-    """Write the outputs of the object at hand into its Secret, after they were verified."""
+    """Write the outputs of the object at hand into its Secret, after they were verified. `key`: the pair it keeps."""
 
     secret: str
+    key: KeyPair | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, assert_never
 
-from edge_operator.api.wire import as_sent
 from edge_operator.declare import Body, Issued, Managed
 from edge_operator.engine import compare, issue, marker
 from edge_operator.engine.operations import (
@@ -15,6 +14,8 @@ from edge_operator.engine.operations import (
     Delete,
     DeleteModule,
     Disown,
+    KeyPair,
+    KeyRequest,
     Operation,
     Path,
     Plan,
@@ -27,6 +28,8 @@ from edge_operator.engine.project import Field, fields
 from edge_operator.engine.reasons import Events, Stalls
 from edge_operator.engine.state import Desired, Recorded, Sight
 
+_TERMINATION = "tls_termination"
+
 
 def plan(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonce: str) -> Plan:
     """The operations that bring the remote object to what is desired, and the Secret to the remote object.
@@ -36,14 +39,10 @@ def plan(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonc
     Raises:
         Stalled: what is asked for cannot be reached by any operation.
     """
+    if sight.missing:
+        _may_be_replaced(desired, recorded)
     if desired.spec.management_policy == "Observe":
         return Plan(drift=tuple(_paths(_drift(desired, recorded, sight))))
-    if sight.missing and _policy_on_missing(desired) == "Stall":
-        raise Stalled(
-            Stalls.REMOTE_MISSING,
-            f"{recorded.id} does not exist any more; a new {desired.kind.name} would not be the same thing: "
-            "delete this resource, or set onRemoteMissing: Recreate",
-        )
     match desired.kind.lifecycle:
         case Managed():
             todo = _managed(desired, recorded, sight, nonce)
@@ -58,14 +57,27 @@ def plan(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonc
     return Plan((*todo.operations, *extra), todo.event, todo.why, todo.drift, due)
 
 
-def _policy_on_missing(desired: Desired) -> str:
-    return str(desired.spec.on_remote_missing or desired.kind.on_remote_missing)
+def _may_be_replaced(desired: Desired, recorded: Recorded) -> None:
+    """Nothing, if a new object may take the place of one that vanished."""
+    if desired.adopted:
+        raise Stalled(
+            Stalls.REMOTE_MISSING,
+            f"spec.externalID: {recorded.id} does not exist any more; delete this resource, or create one without "
+            "externalID to get a new remote object",
+        )
+    if (desired.spec.on_remote_missing or desired.kind.on_remote_missing) == "Stall":
+        raise Stalled(
+            Stalls.REMOTE_MISSING,
+            f"{recorded.id} does not exist any more; a new {desired.kind.name} would not be the same thing: "
+            "delete this resource, or set onRemoteMissing: Recreate",
+        )
 
 
 def _managed(desired: Desired, recorded: Recorded, sight: Sight, nonce: str) -> Plan:
     current = sight.found or (None if sight.missing else recorded.id)
-    if current is None:
-        event = Events.REPLACED if sight.missing else Events.CREATED
+    moved = current is not None and not sight.found and not desired.adopted and recorded.path != desired.path
+    if current is None or moved:
+        event = Events.REPLACED if sight.missing or moved else Events.CREATED
         return Plan(create(desired, recorded, nonce), event)
     return change(desired, recorded, sight, current, nonce)
 
@@ -74,9 +86,15 @@ def _issued(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, n
     verdict = issue.verdict(desired, recorded, sight, now)
     current = sight.found or recorded.id
     if verdict.issue or current is None:
-        body = issue.body(desired, now)
+        if desired.adopted:
+            raise Stalled(
+                Stalls.INVALID_SPEC,
+                f"spec.externalID: {verdict.why}, which takes a new certificate, and an adopted one is never replaced; "
+                "create a resource without externalID",
+            )
+        body, key = issue.body(desired, now), issue.key(desired, sight.published)
+        steps = create(desired, recorded, nonce, body, key, anew=sight.found is not None)
         gone = (Delete(sight.found, desired.path),) if sight.found else ()
-        steps = create(desired, recorded, nonce, body, issue.key(desired, sight.published))
         return Plan((*gone, *steps, *issue.publish(desired)), Events.CERTIFICATE_ISSUED, verdict.why)
     todo = change(desired, recorded, sight, current, nonce)
     again = issue.republish(desired, sight, current) if verdict.publish else ()
@@ -84,10 +102,16 @@ def _issued(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, n
 
 
 def create(
-    desired: Desired, recorded: Recorded, nonce: str, extra: Mapping[str, Any] | None = None, key: Any = None
+    desired: Desired,
+    recorded: Recorded,
+    nonce: str,
+    extra: Mapping[str, Any] | None = None,
+    key: KeyRequest | KeyPair | None = None,
+    *,
+    anew: bool = False,
 ) -> tuple[Operation, ...]:
-    """Claim and POST. An unspent claim whose object is known not to exist is used again."""
-    reuse = recorded.claim if recorded.unspent and recorded.finalizer else None
+    """Claim and POST. An unspent claim whose object is known not to exist is used again, unless it has to be `anew`."""
+    reuse = recorded.claim if recorded.unspent and recorded.finalizer and not anew else None
     body = {**desired.body(reuse or nonce), **(extra or {})}
     post = Create(body, desired.path, key)
     return (post,) if reuse else (Claim(nonce), post)
@@ -95,18 +119,18 @@ def create(
 
 def change(desired: Desired, recorded: Recorded, sight: Sight, current: str, nonce: str) -> Plan:
     """What brings an existing object to what is desired."""
-    claim: tuple[Operation, ...] = () if recorded.claim and recorded.finalizer else (Claim(nonce),)
+    claim = _claimed(recorded, nonce)
     drift = _drift(desired, recorded, sight)
     changed = {f.wire: f for f in _changed(desired, recorded, sight, drift)}
     removed = _removed(desired, recorded)
-    if fixed := [f.alias for f in changed.values() if f.immutable]:
+    if fixed := [f.alias for f in (*changed.values(), *removed) if f.immutable]:
         raise Stalled(
             Stalls.IMMUTABLE_FIELD_CHANGED,
             f"spec.{', spec.'.join(fixed)}: fixed at creation; delete and create the resource to change it",
         )
     body = desired.body(_nonce(recorded, nonce))
     steps = _steps(desired, current, recorded.path or desired.path, {w: body[w] for w in changed}, changed, removed)
-    if steps and sight.answer is not None and _unmarked(sight.answer) and "metadata" in body:
+    if steps and sight.answer is not None and "metadata" in body and _unmarked(sight.answer):
         steps = _with_marker(steps, current, recorded.path or desired.path, body["metadata"])
     theirs = tuple(
         p for wire, paths in drift.items() if not _by_user(desired, recorded, changed.get(wire)) for p in paths
@@ -118,9 +142,15 @@ def change(desired: Desired, recorded: Recorded, sight: Sight, current: str, non
     return Plan((*claim, *steps), event, why, theirs if recorded.id else ())
 
 
+def _claimed(recorded: Recorded, fresh: str) -> tuple[Operation, ...]:
+    """The claim that an object which stays has to have: its own. One that came to nothing is taken back."""
+    nonce = _nonce(recorded, fresh)
+    return () if recorded.finalizer and recorded.claim == nonce else (Claim(nonce),)
+
+
 def _nonce(recorded: Recorded, fresh: str) -> str:
     """The nonce in the current object's marker: the recorded one, or the claim's where it was only found."""
-    return (recorded.nonce if recorded.id else recorded.claim) or fresh
+    return (recorded.nonce if recorded.id else None) or recorded.claim or fresh
 
 
 def _by_user(desired: Desired, recorded: Recorded, field: Field | None) -> bool:
@@ -131,12 +161,8 @@ def _drift(desired: Desired, recorded: Recorded, sight: Sight) -> dict[str, list
     if sight.answer is None:
         return {}
     want = desired.body(_nonce(recorded, "-"))
-    return compare.drifted(type(desired.spec), want, _have(desired, sight.answer), adopted=desired.adopted)
-
-
-def _have(desired: Desired, answer: Body) -> Body:
-    sent: Body = as_sent(desired.kind.api.read.model_validate(answer))
-    return sent
+    have = compare.held(desired.kind, sight.answer)
+    return compare.drifted(type(desired.spec), want, have, adopted=desired.adopted)
 
 
 def _paths(drift: Mapping[str, list[str]]) -> list[str]:
@@ -167,7 +193,7 @@ def _unechoed(desired: Desired, field: Field, sight: Sight) -> bool:
     """Whether part of what we would send cannot be compared with what was seen."""
     if sight.answer is None:
         return True
-    have = _have(desired, sight.answer)
+    have = compare.held(desired.kind, sight.answer)
     return _hidden(field, desired.plain.get(field.wire), have.get(field.wire)) if field.wire in have else False
 
 
@@ -185,6 +211,14 @@ def _removed(desired: Desired, recorded: Recorded) -> list[Field]:
     return [f for f in fields(type(desired.spec)) if f.alias in gone and not f.local and not f.reissues]
 
 
+def _passes_through(body: Mapping[str, Any]) -> bool:
+    """Whether a termination leaves TLS to the upstream, so that nothing here can guard it.
+
+    Source: API document, TLS termination rules, 2.
+    """
+    return bool((body.get(_TERMINATION) or {}).get("terminate_at") == "upstream")
+
+
 def _steps(
     desired: Desired,
     current: str,
@@ -193,18 +227,29 @@ def _steps(
     changed: Mapping[str, Field],
     removed: list[Field],
 ) -> list[Operation]:
-    """Protecting modules go on before anything else changes and come off after everything else."""
-    own = {w: f for w, f in changed.items() if f.module and f.module.own_path}
+    """Protecting modules go on before anything else changes and come off after everything else.
+
+    TLS termination decides what the service can see: at the edge it comes before what protects, upstream after all.
+    """
+    own = {w: f.module for w, f in changed.items() if f.module and f.module.own_path}
     patch = {w: body[w] for w in changed if w not in own}
     defaults = desired.kind.api.read.model_fields
-    patch |= {f.wire: defaults[f.wire].get_default() for f in removed if not f.module}
-    off = [f for f in removed if f.module]
+    patch |= {f.wire: defaults[f.wire].get_default(call_default_factory=True) for f in removed if not f.module}
+    off = [(f.wire, f.module) for f in removed if f.module]
+    puts: dict[str, Operation] = {w: PutModule(current, w, body[w], path) for w in own}
+    ending: dict[str, Operation] = {}
+    if _passes_through(body):
+        ending = {w: puts.pop(w) for w in own if w == _TERMINATION}
+        if _TERMINATION in patch and any(module.protects for _, module in off):
+            ending = {_TERMINATION: Update(current, {_TERMINATION: patch.pop(_TERMINATION)}, path)}
     return [
-        *(PutModule(current, w, body[w], path) for w, f in own.items() if f.module and f.module.protects),
+        *(puts.pop(w) for w in own if w == _TERMINATION and w in puts),
+        *(puts.pop(w) for w, module in own.items() if module.protects),
         *((Update(current, patch, path),) if patch else ()),
-        *(PutModule(current, w, body[w], path) for w, f in own.items() if f.module and not f.module.protects),
-        *(DeleteModule(current, f.wire, path) for f in off if f.module and not f.module.protects),
-        *(DeleteModule(current, f.wire, path) for f in off if f.module and f.module.protects),
+        *puts.values(),
+        *(DeleteModule(current, wire, path) for wire, module in off if not module.protects),
+        *(DeleteModule(current, wire, path) for wire, module in off if module.protects),
+        *ending.values(),
     ]
 
 

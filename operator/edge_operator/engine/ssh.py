@@ -58,6 +58,22 @@ def load_public(text: str, what: str) -> Any:
         ) from error
 
 
+_SIZES = {"rsa": 2048, "ecdsa": 256}
+_NAMES = {"rsa": "ssh-rsa", "ed25519": "ssh-ed25519"}
+
+
+def fits(public_key: str, algorithm: str, size: int | None) -> bool:
+    """Whether a public key is of this algorithm and size; None is the algorithm's default."""
+    bits = size or _SIZES.get(algorithm)
+    try:
+        key = load_public(public_key, "the public key")
+    except Stalled:
+        return False
+    if public_key.split(maxsplit=1)[0] != _NAMES.get(algorithm, f"ecdsa-sha2-nistp{bits}"):
+        return False
+    return algorithm != "rsa" or key.key_size == bits
+
+
 def _bytes(key: Any) -> bytes:
     return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)  # type: ignore[no-any-return]
 

@@ -116,7 +116,14 @@ class Recorded:
     @property
     def unspent(self) -> bool:
         """Whether a claim was taken whose outcome is not recorded: a POST may have happened."""
-        return self.claim is not None and self.claim != self.nonce
+        return self.claim is not None and (self.claim != self.nonce or self.id is None)
+
+    def succeeded_by(self, id_: str | None, path: Path, delete_after: datetime) -> Recorded:
+        """The same with another current object, or one that is only found; who was current becomes a predecessor."""
+        previous = tuple(p for p in self.previous if p.id not in (id_, self.id))
+        if self.id is not None and self.id != id_:
+            previous = (*previous, Previous(self.id, self.nonce, delete_after, self.path))
+        return replace(self, id=id_, path=path, previous=previous, applied={})
 
     def without_previous(self, ids: frozenset[str]) -> Recorded:
         """The same without these predecessors."""
@@ -135,8 +142,9 @@ def recorded(resource: Mapping[str, Any], key: bytes) -> Recorded:
         path=status.get("path") or {},
         applied=digests.known(key, status.get("applied") or {}),
         previous=tuple(
-            Previous(p["id"], p.get("nonce"), parsed(p["deleteAfter"]), p.get("path") or {})
+            Previous(p["id"], p.get("nonce"), _end(p.get("deleteAfter")), p.get("path") or {})
             for p in status.get("previous") or ()
+            if p["id"] != status.get("id")
         ),
         status=status,
     )
@@ -167,11 +175,35 @@ class Sight:
     published: Published | None = None
 
 
+def requested(meta: Mapping[str, Any]) -> str | None:
+    """The value of the annotation that asks for a look at the remote object."""
+    annotations = meta.get("annotations") or {}
+    return next((annotations[name] for name in REQUESTED if name in annotations), None)
+
+
 def stamp(time: datetime) -> str:
     """RFC 3339 in whole seconds: `2026-01-02T03:04:05Z`."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parsed(text: str) -> datetime:
-    """A time from RFC 3339."""
-    return datetime.fromisoformat(text)
+    """A time from RFC 3339.
+
+    Raises:
+        ValueError: it is none, or says no offset from UTC.
+    """
+    time = datetime.fromisoformat(text.upper())
+    if time.tzinfo is None:
+        raise ValueError("no offset")
+    return time
+
+
+OVERDUE = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _end(text: str | None) -> datetime:
+    """When an overlap ends; somebody may have edited it."""
+    try:
+        return parsed(text or "")
+    except ValueError:
+        return OVERDUE

@@ -40,7 +40,8 @@ _log = logging.getLogger(__name__)
 OK, FAILED = 0, 1
 LEASE_NAME = "edge-operator"
 WRITE_SECONDS = 10.0
-"""The longest that one request to the Kubernetes API may take; a write is begun only while the Lease outlasts it."""
+"""The longest that one request to the Kubernetes API may take, or half of a shorter Lease; a write is begun only while
+the Lease outlasts it."""
 DRAIN_SECONDS = 20.0
 """How long a stop waits for passes that are under way."""
 
@@ -67,11 +68,15 @@ def _runner() -> asyncio.Runner:
 
 async def run(settings: Settings) -> int:
     """Run the operator in this event loop; the exit code."""
-    options = Options(request_timeout_seconds=WRITE_SECONDS)
+    options = Options(request_timeout_seconds=_write_seconds(settings))
     async with await KubeAPI.connect(settings.kubeconfig, options, on_call=metrics.requested) as api:
         operator = Operator(settings, api)
         operator.stop.listen()
         return await operator.run()
+
+
+def _write_seconds(settings: Settings) -> float:
+    return min(WRITE_SECONDS, settings.lease_seconds / 2)
 
 
 class Stop(asyncio.Event):
@@ -228,7 +233,7 @@ class Operator:
         self.queue.pause()
 
     def _may_write(self) -> None:
-        if not self.leadership.still_leading(WRITE_SECONDS):
+        if not self.leadership.still_leading(_write_seconds(self.settings)):
             raise NotLeading
 
     def _tell(self, resource: Resource, reason: str, message: str, warning: bool) -> None:

@@ -162,7 +162,7 @@ class WorkQueue(Generic[K]):
 
     def _kick(self) -> None:
         """Wake as many idle workers as there are ready keys, and set the timer for the next one."""
-        if self._paused or self._draining:
+        if self._paused:
             return
         for _ in range(min(len(self._idle), self._schedule.ready(self._monotonic()))):
             self._wake(self._idle.popleft())

@@ -103,7 +103,7 @@ class Schedule(Generic[K]):
         key = next(iter(self._ready[priority]))
         del self._ready[priority][key]
         entry = self._entries[key]
-        entry.running, entry.ready, entry.due = True, None, None
+        entry.running, entry.ready = True, None
         self._running += 1
         return key
 

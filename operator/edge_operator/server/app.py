@@ -6,6 +6,7 @@ and the OpenAPI document is made from the same list.
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import traceback
@@ -62,7 +63,6 @@ class App:
         self._cut = cut
         self._handling = self._handling_room()
         self._control = self._control_room() if settings.control else None
-        self._openapi = json.dumps(openapi.document(self.profile, settings), ensure_ascii=False).encode()
         self._operation_ids = Ids(world)
 
     def _start(self, tx: Transaction) -> tuple[Ids, Keyring]:
@@ -95,6 +95,10 @@ class App:
             faults=self.faults,
             journal=self.journal,
         )
+
+    @functools.cached_property
+    def _openapi(self) -> bytes:
+        return json.dumps(openapi.document(self.profile, self.settings), ensure_ascii=False).encode()
 
     def close(self) -> None:
         self.store.close()

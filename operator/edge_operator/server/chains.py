@@ -49,7 +49,7 @@ _SUBJECT: Final = {
 }
 
 
-class ChainUnusable(ValueError):  # noqa: N818 - it says what the chain is
+class ChainUnusable(ValueError):
     """A chain or key that cannot be served. `member` is the wire name of the field that is to blame."""
 
     def __init__(self, member: str, text: str) -> None:
@@ -74,6 +74,8 @@ def read(certificate_pem: str, private_key_pem: str, now: datetime) -> dict[str,
 
 
 def _chain(pem: str) -> Sequence[x509.Certificate]:
+    if "PRIVATE KEY-----" in pem:
+        raise ChainUnusable("certificate_pem", "holds a private key, and would be returned to callers with it")
     try:
         chain = x509.load_pem_x509_certificates(pem.encode())
     except (ValueError, UnicodeError):

@@ -18,11 +18,11 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _HOST: Final = re.compile(r"(?:[0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 
 
-class ConnectionCut(Exception):  # noqa: N818 - it is what happens, not an error
+class ConnectionCut(Exception):
     """The connection ends without an answer: a fault that a test asked for."""
 
 
-class CallerGone(Exception):  # noqa: N818 - likewise
+class CallerGone(Exception):
     """The caller went away before the request was whole; nothing is done."""
 
 

@@ -50,7 +50,7 @@ RESTART_UNSUPPORTED = Code("RESTART_UNSUPPORTED", 400, "The agent's operating sy
 CODES: Final = tuple(value for value in list(globals().values()) if isinstance(value, Code))
 
 
-class Problem(Exception):  # noqa: N818 - the API's own word for a refusal
+class Problem(Exception):
     """A refusal, on its way to the caller."""
 
     def __init__(

@@ -25,6 +25,7 @@ STOPPED: Final = 0
 NOT_STARTED: Final = 1
 """Exit code: the address, the database or the profile cannot be used."""
 _GRACE_SECONDS: Final = 5
+_KEEP_ALIVE_SECONDS: Final = 75
 _BACKLOG: Final = 2048
 
 
@@ -110,9 +111,17 @@ async def running(settings: ServerSettings, world: World | None = None) -> Async
         listener.close()
         raise
     config = uvicorn.Config(
-        app, http=connections.protocol(), ws="none", lifespan="off", access_log=False, log_level="warning",
-        proxy_headers=False, server_header=False, timeout_graceful_shutdown=_GRACE_SECONDS,
-    )  # fmt: skip
+        app,
+        http=connections.protocol(),
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:

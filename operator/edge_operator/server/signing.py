@@ -32,7 +32,7 @@ _SMALLEST_RSA_BITS: Final = 1024
 _RSA_EXPONENT: Final = 65537
 
 
-class KeyUnusable(ValueError):  # noqa: N818 - it says what the key is
+class KeyUnusable(ValueError):
     """A public key that cannot be signed; the message says why."""
 
 

@@ -176,8 +176,9 @@ class Store:
             self._writer = self._connect(file)
             self._prepare(file)
             self._reader = self._connect(file) if file else self._writer
-        except sqlite3.Error as error:
-            raise StoreError(f"database {file or 'in memory'}: {error}") from error
+        except (sqlite3.Error, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise StoreError(f"database {file or 'in memory'}: {reason}") from error
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Transaction]:
@@ -216,6 +217,9 @@ class Store:
 
     @staticmethod
     def _connect(file: Path | None) -> sqlite3.Connection:
+        if file is not None and not file.exists():
+            # It holds private keys and secrets, so nobody else may read it.
+            file.touch(mode=0o600)
         connection = sqlite3.connect(
             file or ":memory:", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )

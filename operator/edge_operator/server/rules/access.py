@@ -9,7 +9,7 @@ from edge_operator.server.problems import OWNER_NOT_PERMITTED, Problem, shown
 from edge_operator.server.rules.rule import Context, Doc, Place, Rules, reference
 
 _LABEL: Final = r"[0-9A-Za-z_](?:[0-9A-Za-z_-]{0,61}[0-9A-Za-z_])?"
-_NAME: Final = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*(?::\d{{1,5}})?")
+_NAME: Final = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?")
 _TAG: Final = re.compile(r"(?:\*|[^\s*=]+)=(?:\*|[^\s*=]+)")
 _ANYTHING: Final = "*"
 _BIND: Final = "bind:"
@@ -17,8 +17,10 @@ _BIND: Final = "bind:"
 
 def _owner(context: Context, owner_id: str, place: Place) -> str:
     """Source: API document, Authentication, 4: only admins may assign another owner."""
+    if owner_id == context.caller.owner_id:
+        return owner_id
     reference(context, owner_id, place, "usr_")
-    if owner_id != context.caller.owner_id and not context.caller.admin:
+    if not context.caller.admin:
         raise Problem(OWNER_NOT_PERMITTED, f"{place}: only admins may set an owner other than themselves")
     return owner_id
 

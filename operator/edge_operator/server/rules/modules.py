@@ -14,7 +14,7 @@ from xml.parsers import expat
 from edge_operator.server import saml
 from edge_operator.server.problems import shown
 from edge_operator.server.rules.backends import BACKEND_PREFIXES
-from edge_operator.server.rules.providers import WEBHOOK_PROVIDERS, UNSIGNED
+from edge_operator.server.rules.providers import UNSIGNED, WEBHOOK_PROVIDERS
 from edge_operator.server.rules.rule import Context, Doc, FieldRule, Place, Sent, reference, references
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

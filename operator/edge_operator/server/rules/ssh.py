@@ -19,7 +19,8 @@ from edge_operator.server.world import World, timestamp
 
 _RFC3339: Final = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?"
-    r"(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
+    r"(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)",
+    re.ASCII,
 )
 _USER_VALIDITY: Final = timedelta(hours=24)
 _HOST_VALIDITY: Final = timedelta(days=365)

@@ -1,0 +1,200 @@
+"""What the operator costs, counted by the API server's audit log and the reference API's request log.
+
+Events and Leases apart. The samples are the cases: every kind, with all that it can hold.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster.running import SOON, Installation, Operator, Service, World, mine
+from edge_operator.derive import samples
+from edge_operator.kinds import KINDS
+from harness.audit import AuditEvent
+from harness.processes import wait_until
+
+CHANGES: dict[str, Any] = {
+    "FailoverBackend": {"backends": [{"id": "bkdtg_2yrt9bq0U3H2dBBOxrYmAkFMnvJ"}]},
+    "WeightedBackend": {"backends": [{"ref": {"id": "bkdtg_2yrt9ZkAqlNPxGdGEsGS0fYYjNj"}, "weight": 1}]},
+    "TLSEdge": {"hostports": ["other.example.com:443"], "ipRestriction": None},
+    "HTTPSEdge": {"hostports": ["shop.example.com:443", "shop.example.net:443"]},
+    "HTTPSRoute": {"match": "/v2", "description": "another"},
+    "EventDestination": {"target": {"monitoring": {"tags": "env:test"}}},
+    "SSHCertificateAuthority": {"description": "another"},
+    "SSHHostCertificate": {"description": "another"},
+}
+"""One change of each kind's sample, in an order in which what is referred to comes first."""
+EVERY = list(CHANGES)
+"""Every kind, in that order."""
+LISTS = len({kind.api.path for kind in KINDS.values()}) - 1
+"""Collections that are listed: routes are in their edges."""
+every_kind = pytest.mark.parametrize("kind", EVERY)
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What happened in a phase, in short: calls of the management API, writes to the cluster and reads from it."""
+
+    calls: list[str]
+    writes: list[str]
+    reads: list[str]
+
+
+@dataclass
+class Meter:
+    """Counts from the moment that it was made."""
+
+    world: World
+    operator: Operator
+
+    def __post_init__(self) -> None:
+        self.call, self._request = self.world.service.mark(), self.world.cluster.audit_mark()
+
+    def bill(self) -> Bill:
+        """What it took, once the operator is at rest again."""
+        self.operator.rest()
+        events = mine(self.world.cluster.audit_events(self.operator.installation.user, self._request))
+        return Bill(
+            self.world.service.calls(self.call),
+            [what(event) for event in events if event.writes],
+            [what(event) for event in events if not event.writes],
+        )
+
+
+def what(event: AuditEvent) -> str:
+    """A request in short: "patch tlsedges/status"."""
+    return f"{event.verb} {event.resource}{'/' if event.subresource else ''}{event.subresource}"
+
+
+Bills = dict[str, dict[str, Bill]]
+
+
+@pytest.fixture(scope="module")
+def bills(
+    installation: Installation, service: Service, key_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bills]:
+    """The bill of each phase in the life of a resource, by kind, one kind after the other; a restart in between."""
+    log = tmp_path_factory.mktemp("operator") / "operator.log"
+    world = World(installation.cluster, service, f"counts-{secrets.token_hex(4)}")
+    world.cluster.create_namespace(world.namespace)
+    found: Bills = {}
+    try:
+        with Operator(installation, service.url, key_file, log).lead() as operator:
+            found |= {"create": create(world, operator), "touch": touch(world, operator)}
+            found["update"] = update(world, operator)
+            operator.stop()
+        with Operator(installation, service.url, key_file, log, resync="1s") as operator:
+            found["restart"] = restart(world, operator)
+            operator.stop()
+        with Operator(installation, service.url, key_file, log).lead() as operator:
+            found["delete"] = delete(world, operator)
+            left = world.left()
+            operator.stop()
+        yield found
+    finally:
+        world.cluster.clear_namespace(world.namespace)
+    assert left == []
+
+
+def create(world: World, operator: Operator) -> dict[str, Bill]:
+    found = {}
+    for kind in EVERY:
+        *needs, manifest = samples.manifests(KINDS[kind])
+        for secret in needs:
+            world.cluster.apply(secret, "--namespace", world.namespace)
+        meter = Meter(world, operator)
+        world.make(kind, "example", manifest["spec"])
+        world.ready(kind, "example")
+        found[kind] = meter.bill()
+    return found
+
+
+def touch(world: World, operator: Operator) -> dict[str, Bill]:
+    found = {}
+    for kind in EVERY:
+        meter = Meter(world, operator)
+        world.change(kind, "example", {"metadata": {"labels": {"touched": "yes"}, "annotations": {"note": "yes"}}})
+        time.sleep(0.2)  # for the watch to tell
+        found[kind] = meter.bill()
+    return found
+
+
+def update(world: World, operator: Operator) -> dict[str, Bill]:
+    found = {}
+    for kind, change in CHANGES.items():
+        meter = Meter(world, operator)
+        world.change_spec(kind, "example", change)
+        world.ready(kind, "example")
+        found[kind] = meter.bill()
+    return found
+
+
+def restart(world: World, operator: Operator) -> dict[str, Bill]:
+    meter = Meter(world, operator)
+    operator.lead()
+    wait_until(lambda: len(world.service.calls(meter.call)) >= 2 * LISTS, "two rounds of lists", SOON)
+    return {"all": meter.bill()}
+
+
+def delete(world: World, operator: Operator) -> dict[str, Bill]:
+    found = {}
+    for kind in reversed(EVERY):
+        operator.rest()
+        meter = Meter(world, operator)
+        world.delete(kind, "example")
+        world.gone(kind, "example")
+        found[kind] = meter.bill()
+    return found
+
+
+def collection(kind: str) -> str:
+    return KINDS[kind].api.path
+
+
+@every_kind
+def test_creating_costs_one_call_and_two_writes_and_a_third_with_a_secret(bills: Bills, kind: str) -> None:
+    plural, bill = KINDS[kind].plural, bills["create"][kind]
+    secret = ["create secrets"] if KINDS[kind].outputs else []
+
+    assert [call.split()[0] for call in bill.calls] == ["POST"]
+    assert bill.writes == [f"patch {plural}", *secret, f"patch {plural}/status"]
+
+
+@every_kind
+def test_a_change_costs_one_call_and_one_write(bills: Bills, kind: str) -> None:
+    bill = bills["update"][kind]
+
+    assert [call.split()[0] for call in bill.calls] == ["PATCH"]
+    assert bill.writes == [f"patch {KINDS[kind].plural}/status"]
+
+
+@every_kind
+def test_a_label_or_an_annotation_of_somebody_else_costs_nothing(bills: Bills, kind: str) -> None:
+    bill = bills["touch"][kind]
+
+    assert (bill.calls, bill.writes) == ([], [])
+
+
+@every_kind
+def test_deleting_costs_one_call_and_one_write(bills: Bills, kind: str) -> None:
+    bill = bills["delete"][kind]
+
+    assert [call.split()[0] for call in bill.calls] == ["DELETE"]
+    assert bill.writes == [f"patch {KINDS[kind].plural}"]
+
+
+def test_a_restart_with_nothing_changed_writes_nothing_and_lists_only(bills: Bills) -> None:
+    """Secrets that a resource reads or writes are read by name, because their values are kept nowhere."""
+    bill = bills["restart"]["all"]
+    addresses = {kind.api.path for kind in KINDS.values()} - {KINDS["HTTPSRoute"].api.path}
+
+    assert bill.writes == []
+    assert {call.split("?")[0].removesuffix(" 200") for call in bill.calls} == {f"GET {path}" for path in addresses}
+    assert {read for read in bill.reads if read.split()[0] == "get"} <= {"get secrets", "get namespaces"}
