@@ -170,6 +170,20 @@ class SecretInput(Part):
     """Where the value is."""
 
 
+class TLSSecretRef(Part):
+    """A Secret of the type kubernetes.io/tls in the same namespace, as cert-manager writes it."""
+
+    name: ObjectName
+    """Name of the Secret."""
+
+    wires: ClassVar[dict[str, str]] = {"certificate_pem": "tls.crt", "private_key_pem": "tls.key"}
+
+    @property
+    def members(self) -> dict[str, SecretKeyRef]:
+        """What is sent, by its name on the wire, and the key that holds it."""
+        return {wire: SecretKeyRef(name=self.name, key=key) for wire, key in self.wires.items()}
+
+
 class TextInput(OneOf):
     """A text, given here or read from a Secret in the same namespace."""
 
@@ -292,12 +306,26 @@ class Managed:
 
 @dataclass(frozen=True)
 class Issued:
-    """Signed for a time, and signed anew before it ends. `authority` is the spec field that names the signer."""
+    """Signed for a time, and signed anew before it ends.
+
+    `authority` is the spec field that names the signer; `host` says whether hosts or users hold such certificates.
+    """
 
     authority: str
+    host: bool
 
 
-Lifecycle = Managed | Issued
+@dataclass(frozen=True)
+class Token:
+    """Holds a token that is shown once, at creation; lost or due, a new object takes the old one's place."""
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """Made from what a Secret holds; when that changes, a new object takes the old one's place."""
+
+
+Lifecycle = Managed | Issued | Token | Uploaded
 
 
 @dataclass(frozen=True)
@@ -305,7 +333,7 @@ class Output:
     """A value that users need, in the Secret under `key`.
 
     `source` is a member of the answer (`certificate`), `private_key` for a key that the operator made,
-    or `authority.public_key` for a member of the signing authority.
+    `authority.public_key` for a member of the signing authority, or `previous.token` for one of the predecessor.
     """
 
     source: str
@@ -347,7 +375,7 @@ class Kind(Generic[S]):
     def plural(self) -> str:
         """Name in addresses: `tlsedges`, `sshcertificateauthorities`."""
         lower = self.name.lower()
-        if lower.endswith("y"):
+        if lower.endswith("y") and lower[-2] not in "aeiou":
             return f"{lower[:-1]}ies"
         return f"{lower}es" if lower.endswith("s") else f"{lower}s"
 

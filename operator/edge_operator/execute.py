@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
-from edge_operator.declare import Body, Issued
+from edge_operator.declare import Body, Issued, Token
 from edge_operator.engine import compare, project, ssh
 from edge_operator.engine.operations import (
     Claim,
@@ -111,9 +111,9 @@ async def execute(  # noqa: C901, PLR0912 - one case for each operation, in one 
             progress.answer = await line.remote.read(line.kind, id_, path)
             if progress.answer is None:
                 raise Missing(id_)
-        case Publish(secret, key):
+        case Publish(key=key):
             progress.key = progress.key or key
-            await _publish(line, desired, secret, progress)
+            await _publish(line, desired, operation, progress)
         case Delete(id_, path):
             await line.remote.delete(line.kind, id_, path)
             progress.drop(id_)
@@ -148,7 +148,7 @@ async def _create(line: Pass, desired: Desired, operation: Create, progress: Pro
             line.memory.settled = nonce
         raise
     progress.answer, progress.fresh = answer, True
-    progress.recorded = before.succeeded_by(answer["id"], operation.path, line.world.now())
+    progress.recorded = before.succeeded_by(answer["id"], operation.path, line.world.now() + operation.overlap)
 
 
 async def _remove_module(line: Pass, id_: str, segment: str, path: Any, progress: Progress) -> None:
@@ -166,40 +166,70 @@ async def _remove_module(line: Pass, id_: str, segment: str, path: Any, progress
     progress.answer = {**(progress.answer or {}), segment: None}
 
 
-async def _publish(line: Pass, desired: Desired | None, secret: str, progress: Progress) -> None:
-    """Verify the certificate at hand, then write it to the Secret; a wrong one is deleted and not published."""
-    answer, lifecycle = progress.answer, line.kind.lifecycle
-    if desired is None or answer is None or not isinstance(lifecycle, Issued):
-        raise RuntimeError("nothing at hand to publish")
+async def _publish(line: Pass, desired: Desired | None, operation: Publish, progress: Progress) -> None:
+    """Write the outputs of the object at hand to the Secret."""
+    if desired is None:
+        raise RuntimeError("nothing is published while deleting")
+    match line.kind.lifecycle:
+        case Issued():
+            values = await _certificate(line, desired, line.kind.lifecycle, progress)
+        case Token():
+            values = {**(progress.answer or {}), **operation.material}
+            if not values.get("token"):
+                await _discard(line, desired, progress)
+                raise Waiting(Waits.SERVICE_UNAVAILABLE, "the service returned no token; another one is asked for")
+        case _:
+            raise RuntimeError(f"{line.kind.name} has nothing to publish")
+    data = {o.key: _ended(values[o.source], o.source) for o in line.kind.outputs if values.get(o.source) is not None}
+    await line.cluster.publish(line.kind, progress.resource, operation.secret, values["id"], data)
+    progress.secret = operation.secret
+
+
+async def _certificate(line: Pass, desired: Desired, lifecycle: Issued, progress: Progress) -> dict[str, Any]:
+    """Values to publish, verified; a certificate that is not what was asked for is deleted and not published."""
+    answer = progress.answer
+    if answer is None:
+        raise RuntimeError("no certificate at hand")
     public = progress.key.public if progress.key else desired.plain["public_key"]
     authority = progress.authority or await _authority_key(line, desired, lifecycle.authority)
+    wish = ssh.Wish(
+        host=lifecycle.host,
+        public_key=public,
+        principals=desired.plain.get("principals") or [],
+        authority=authority,
+        critical_options=desired.plain.get("critical_options"),
+        extensions=desired.plain.get("extensions"),
+    )
     try:
-        ssh.verify(
-            answer["certificate"],
-            public_key=public,
-            principals=desired.plain.get("principals") or [],
-            authority=authority,
-            now=line.world.now(),
-        )
+        ssh.verify(answer["certificate"], wish, line.world.now())
     except Stalled:
-        if progress.fresh and not desired.adopted:
-            progress.drop(answer["id"])  # before the call: it must not be recorded, whatever becomes of the call
-            await line.remote.delete(line.kind, answer["id"], desired.path)
-            line.memory.settled = progress.recorded.claim
+        await _discard(line, desired, progress)
         raise
-    values = {
+    return {
+        "id": answer["id"],
         "certificate": answer["certificate"],
         "public_key": public,
         "private_key": progress.key.private if progress.key else None,
         "authority.public_key": authority,
     }
-    data = {o.key: _line(values[o.source]) for o in line.kind.outputs if values[o.source] is not None}
-    await line.cluster.publish(line.kind, progress.resource, secret, answer["id"], data)
-    progress.secret = secret
 
 
-def _line(text: str | None) -> str:
-    return f"{(text or '').rstrip()}\n"
+async def _discard(line: Pass, desired: Desired, progress: Progress) -> None:
+    """Delete what was made in this pass and cannot be used. An adopted object, or an older one, stays."""
+    id_ = (progress.answer or {}).get("id")
+    if id_ is None or not progress.fresh or desired.adopted:
+        return
+    progress.drop(id_)  # before the call: it must not be recorded, whatever becomes of the call
+    await line.remote.delete(line.kind, id_, desired.path)
+    line.memory.settled = progress.recorded.claim
+
+
+_LINES = frozenset({"certificate", "public_key", "private_key", "authority.public_key"})
+
+
+def _ended(text: str, source: str) -> str:
+    """The value as its users expect it: what OpenSSH reads ends with a line end, a token does not."""
+    return f"{text.rstrip()}\n" if source in _LINES else text
 
 
 async def _authority_key(line: Pass, desired: Desired, field_name: str) -> str:

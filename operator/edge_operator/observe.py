@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from edge_operator.engine import issue, marker, state
+from edge_operator.engine import marker, state, verdict
 from edge_operator.engine.operations import Stalled, Waiting
 from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.state import Desired, Published, Recorded, Sight
@@ -20,6 +21,13 @@ async def observe(
         Waiting: a creation may have happened and the grace has not passed.
         Stalled: the Secret is somebody else's, or the object to adopt is absent or somebody else's.
     """
+    sight = await _look(line, wanted, recorded, resource, snapshot)
+    return replace(sight, rotate=state.rotation(resource["metadata"], recorded.status) is not None)
+
+
+async def _look(
+    line: Pass, wanted: Desired, recorded: Recorded, resource: Resource, snapshot: Snapshot | None
+) -> Sight:
     published = await _published(line, wanted, resource)
     if wanted.adopted and recorded.id is None:
         return await _adopted(line, wanted, published)
@@ -63,7 +71,7 @@ async def _published(line: Pass, wanted: Desired, resource: Resource) -> Publish
     """The output Secret, read live; found to be somebody else's before anything is created."""
     if not line.kind.outputs:
         return None
-    name = issue.secret_name(wanted)
+    name = verdict.secret_name(wanted)
     published = await line.cluster.published(line.kind, resource, name)
     if published is not None and not published.ours:
         raise Stalled(

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 from annotated_types import MaxLen
+from pydantic import Field
 
 from edge_operator.api.wire import DESCRIPTION_BYTES, MaxBytes
-from edge_operator.declare import Immutable, Local, ObjectName, Part, RemoteID, Rule
+from edge_operator.declare import Duration, Immutable, Local, ObjectName, Part, RemoteID, Rule
 
 USER_METADATA_BYTES = 3840
 """The document's 4,096 bytes less the owner marker, which has at most 256."""
@@ -78,3 +79,27 @@ class Publishing(Described):
     """Name of the Secret that is written; the default is <name>-<kind in lower case>."""
     secret_template: Annotated[SecretTemplate | None, Local()] = None
     """Labels and annotations that the Secret gets."""
+
+
+class Rotation(Part):
+    """When a token is replaced by a new one."""
+
+    interval: Duration
+    """How old a token gets before a new one takes its place, for example 720h."""
+    overlap: Duration = Field(default="1h", validate_default=True)
+    """How long the previous token stays good beside the new one."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.overlap) || duration(self.overlap) < duration(self.interval)",
+            "overlap must be shorter than interval",
+            lambda r: r.overlap < r.interval,
+        ),
+    )
+
+
+class Rotating(Publishing):
+    """What kinds that hold a token have besides."""
+
+    rotation: Annotated[Rotation | None, Local()] = None
+    """Replaces the token regularly; without it, only the annotation rotate-requested-at does."""

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from edge_operator.declare import Issued
-from edge_operator.engine import conditions, issue, plan, project, references, reported, state
+from edge_operator.engine import conditions, plan, project, references, reported, state
+from edge_operator.engine import verdict as judging
 from edge_operator.engine.conditions import Verdict
 from edge_operator.engine.operations import (
     Missing,
@@ -128,14 +128,14 @@ def _patience(line: Pass, progress: Progress, ended: Waiting | Stalled | Unsuppo
 
 
 def _next_look(wanted: Desired, todo: Plan, progress: Progress) -> Plan:
-    """The plan with the renewal of a certificate that was issued or found while it was carried out.
+    """The plan with the renewal of what was made or found while it was carried out.
 
     Raises:
         Stalled: the certificate would be due before it is valid.
     """
-    if not progress.fresh or not isinstance(wanted.kind.lifecycle, Issued) or progress.answer is None:
+    if not progress.fresh or progress.answer is None:
         return todo
-    return replace(todo, due=issue.renewal(wanted, progress.recorded, Sight(answer=progress.answer)))
+    return replace(todo, due=plan.due(wanted, progress.recorded, Sight(answer=progress.answer)))
 
 
 def _success(wanted: Desired, todo: Plan) -> Verdict:
@@ -231,12 +231,14 @@ def _status(
     if wanted is not None and not observing and (complete or progress.changed):
         status["applied"] = _applied(progress, wanted, complete=complete)
         if complete and line.kind.outputs:
-            status["secretName"] = issue.secret_name(wanted)
+            status["secretName"] = judging.secret_name(wanted)
     status["previous"] = [p.to_status() for p in now.previous]
     if progress.secret is not None:
         status["secretName"] = progress.secret
     if complete and (asked := state.requested(meta)):
         status["lastHandledReconcileAt"] = asked
+    if complete and (rotated := state.rotation(meta, now.status)):
+        status["lastHandledRotateAt"] = rotated
     generation = meta.get("generation", 1)
     if verdict.paused:  # what is paused has not looked at the newest spec
         generation = max(now.status.get("observedGeneration", -1), 1)
@@ -261,6 +263,8 @@ def _story(todo: Plan, status: Mapping[str, Any]) -> str:
         Events.UPDATED: "updated",
         Events.DRIFT_CORRECTED: "undid a change made elsewhere in",
         Events.CERTIFICATE_ISSUED: f"issued into Secret {status.get('secretName')}:",
+        Events.TOKEN_ISSUED: f"wrote a token into Secret {status.get('secretName')}:",
+        Events.CERTIFICATE_UPLOADED: "uploaded",
         Events.RECOVERED: "found again after an interrupted creation:",
         Events.ADOPTED: "adopted",
         Events.REPLACED: "created in place of one that vanished:",
@@ -278,7 +282,7 @@ async def _delete(line: Pass, resource: Resource) -> Outcome:
         return Outcome(ready=False, reason=str(Waits.DELETING))
     meta, spec = resource["metadata"], resource.get("spec") or {}
     annotations = meta.get("annotations") or {}
-    secret = (spec.get("secretName") or issue.default_secret(line.kind, meta["name"])) if line.kind.outputs else None
+    secret = (spec.get("secretName") or judging.default_secret(line.kind, meta["name"])) if line.kind.outputs else None
     abandoned = annotations.get(state.ABANDON) == "true"
     retain = spec.get("deletionPolicy") == "Retain"
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import kubernetes_validate
+import kubernetes_validate  # type: ignore[import-untyped]  # has no types
 import pytest
 
 from chart.chart import API, CHART, ROOT, container, env, helm, named, of_kind, render

@@ -283,11 +283,25 @@ SSH = [
         "a name too long for a Secret",
         "SSHHostCertificate",
         {},
-        "set spec.secretName, or use at most 234 characters",
+        "set spec.secretName, or use at most 23",
         judge="API server",
         name="a" * 235,
     ),
     Case("a long name with a Secret's name", "SSHHostCertificate", {"secretName": "short"}, name="a" * 235),
+]
+
+TOKENS = [
+    Case("any rule", "TunnelCredential", {"acl": ["*"]}),
+    Case("no rule", "TunnelCredential", {"acl": []}),
+    Case(
+        "a rule without bind", "TunnelCredential", {"acl": ["*.example.com"]}, "write rules of the form bind:<target>"
+    ),
+    Case("a rule without target", "TunnelCredential", {"acl": ["bind:"]}, "write rules of the form bind:<target>"),
+    Case("rotation", "APIKey", {"rotation": {"interval": "720h", "overlap": "30m"}}),
+    Case("a long overlap", "APIKey", {"rotation": {"interval": "1h", "overlap": "1h"}}, "overlap must be shorter"),
+    Case("a short interval", "APIKey", {"rotation": {"interval": "30m", "overlap": None}}, "overlap must be shorter"),
+    Case("an unknown option", "SSHUserCertificate", {"criticalOptions": {"verify-required": ""}}, "only force-command"),
+    Case("a command", "SSHUserCertificate", {"criticalOptions": {"force-command": "/bin/true"}}),
 ]
 
 CASES = [
@@ -298,6 +312,7 @@ CASES = [
     *ROUTES,
     *EVENTS,
     *SSH,
+    *TOKENS,
 ]
 
 _ADOPTED = {"externalID": "edgtls_1", "deletionPolicy": "Retain"}

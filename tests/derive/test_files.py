@@ -23,7 +23,7 @@ def run(*args: str) -> subprocess.CompletedProcess[str]:
 def copied(root: Path) -> Path:
     """A repository with the files that are derived in part."""
     (root / "pyproject.toml").touch()
-    for path, _ in files.blocks(ROOT, KINDS.values()):
+    for path, _ in files.BLOCKS:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text((ROOT / path).read_text())
     for name in ("values.yaml", "values.schema.json"):

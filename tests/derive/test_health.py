@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from lupa import lua51
+from lupa import lua51  # type: ignore[import-untyped]  # has no types
 
 from derive import kstatus
 from edge_operator.derive import health
@@ -26,7 +26,7 @@ def judge(resource: dict[str, Any]) -> tuple[str, str]:
     return found["status"], found["message"]
 
 
-def resource(*conditions: tuple[str, str], generation: int = 3, observed: int = 3, **metadata: str) -> dict[str, Any]:
+def resource(*conditions: tuple[str, str], generation: int = 3, observed: int = 3, **metadata: Any) -> dict[str, Any]:
     listed = [{"type": t, "status": s, "reason": "Word", "message": f"{t} is {s}"} for t, s in conditions]
     status = {"observedGeneration": observed, "conditions": listed}
     return {"metadata": {"name": "a", "generation": generation, **metadata}, "status": status}
@@ -74,7 +74,7 @@ def test_argo_cd_and_kstatus_agree_on_every_status() -> None:
         values[:3], values, values, (3, 2, -1), (False, True)
     ):
         given = [("Ready", ready), ("Reconciling", reconciling), ("Stalled", stalled)]
-        metadata = {"deletionTimestamp": "2026-01-02T03:04:05Z"} if deleted else {}
+        metadata: dict[str, Any] = {"deletionTimestamp": "2026-01-02T03:04:05Z"} if deleted else {}
         tried = resource(*((t, s) for t, s in given if s is not None), observed=observed, **metadata)
         assert judge(tried)[0] == SAME[kstatus.verdict(tried)], tried
 

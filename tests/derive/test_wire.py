@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from edge_operator.api.wire import Body
-from edge_operator.declare import Kind, Part
+from edge_operator.declare import Kind, Part, TLSSecretRef
 from edge_operator.engine import project
 from edge_operator.kinds import KINDS
 
@@ -34,7 +34,9 @@ def unreachable(part: type[Part], body: type[BaseModel], path: str = "") -> list
     found = []
     for field in sent(part):
         shape = body.model_fields.get(field.wire)
-        if shape is None:
+        if part.model_fields[field.name].annotation is TLSSecretRef:
+            found += [wire for wire in TLSSecretRef.wires if wire not in body.model_fields]
+        elif shape is None:
             found.append(f"{path}{field.alias}: {body.__name__} has no {field.wire}")
         elif field.part and not field.keyed:
             inside = inner_body(shape.annotation)
@@ -45,6 +47,9 @@ def unreachable(part: type[Part], body: type[BaseModel], path: str = "") -> list
 def unreached(part: type[Part], body: type[BaseModel], path: str = "") -> list[str]:
     """Members of the body that no field of the spec fills."""
     by_wire = {field.wire: field for field in sent(part)}
+    for name, shape in part.model_fields.items():
+        if shape.annotation is TLSSecretRef:
+            by_wire |= dict.fromkeys(TLSSecretRef.wires, by_wire[name])
     found = []
     for name, shape in body.model_fields.items():
         field, inside = by_wire.get(name), inner_body(shape.annotation)

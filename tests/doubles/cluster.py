@@ -95,11 +95,13 @@ class FakeCluster:
         ours = _owned(found, resource)
         private = next((data.get(o.key) for o in kind.outputs if o.source == "private_key"), None)
         public = next((data.get(o.key) for o in kind.outputs if o.source == "public_key"), None)
+        token = next((data.get(o.key) for o in kind.outputs if o.source == "token"), None)
         return Published(
             ours=ours,
             id=meta.get("annotations", {}).get(ID),
             keys=frozenset(k for k, v in data.items() if v),
-            key_pair=KeyPair(public.strip(), private) if ours and private and public else None,
+            key_pair=KeyPair(public.strip(), private) if private and public else None,
+            token=token or None,
         )
 
     async def claim(self, kind: Kind[Any], resource: Resource, nonce: str) -> Resource:

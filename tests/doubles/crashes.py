@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from doubles.cluster import ID
 from doubles.effects import Fate
 from doubles.rig import Rig
-from edge_operator.declare import Issued
+from edge_operator.declare import Issued, Token
 from edge_operator.engine import marker, ssh
 from edge_operator.engine.state import CLAIM, FINALIZER
 from edge_operator.kinds import KINDS
@@ -128,6 +128,12 @@ def _least(rig: Rig, kind: str, number: int) -> dict[str, Any]:
             return {"ssh_certificate_authority_id": rig.id("SSHCertificateAuthority"), "public_key": key}
         case "AgentIngress":
             return {"domain": f"foreign-{number}.example.com"}
+        case "TLSCertificate":
+            held = next(o["data"] for o in rig.api.objects.values() if "tls.crt" in o.get("data", {}))
+            return {"certificate_pem": held["tls.crt"], "private_key_pem": held["tls.key"]}
+        case "SSHUserCertificate":
+            key = _any_public_key()
+            return {"ssh_certificate_authority_id": rig.id("SSHCertificateAuthority"), "public_key": key}
         case "TCPEdge" | "TLSEdge" | "HTTPSEdge":
             return {"hostports": [f"foreign-{kind.lower()}-{number}.example.com:443"]}
         case _:
@@ -176,10 +182,8 @@ def _judge_secret(rig: Rig, kind: str, remote: dict[str, Any]) -> None:
     assert data["ssh-host-key-cert.pub"].strip() == remote["certificate"]
     ssh.verify(
         data["ssh-host-key-cert.pub"],
-        public_key=data["ssh-host-key.pub"],
-        principals=spec["principals"],
-        authority=data["ca.pub"],
-        now=rig.world.now(),
+        ssh.Wish(True, data["ssh-host-key.pub"], spec["principals"], data["ca.pub"]),
+        rig.world.now(),
     )
     if "privateKey" in spec:
         key = serialization.load_ssh_private_key(data["ssh-host-key"].encode(), None)

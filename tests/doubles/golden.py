@@ -17,6 +17,7 @@ _UID = re.compile(r"00000000-0000-4000-8000-\d{12}")
 _NONCE = re.compile(r"\bnonce\d+\b")
 _MASKS = (
     (re.compile(r"(ssh-[a-z0-9]+|ecdsa-sha2-[a-z0-9]+)(-cert-v01@openssh.com)? [A-Za-z0-9+/=]+"), r"<\1\2>"),
+    (re.compile(r"-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----(\\n)?"), "<certificate>"),
     (re.compile(r'"(\w+)": "[A-Za-z0-9_-]{16}"'), r'"\1": "<digest>"'),
 )
 

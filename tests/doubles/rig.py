@@ -84,6 +84,9 @@ class Rig:
         self.outside = self._client(httpx.ASGITransport(app=self.app))
         self.outcomes: dict[Key, Outcome] = {}
         self.deaths = 0
+        self.given: frozenset[str] = frozenset()
+        self.given = frozenset(self.everything_remote())
+        """Ids of what was in the account before: the key that is used."""
         self.process = self._start()
 
     async def __aenter__(self) -> Self:
@@ -175,7 +178,7 @@ class Rig:
         """The objects of the kind's collection in the account, oldest first; looked at without a call."""
         with self.app.store.read() as tx:
             found: list[Stored] = tx.page(KINDS[kind].api.name, None, 10_000)
-        return [copy.deepcopy(item.doc) for item in reversed(found)]
+        return [copy.deepcopy(item.doc) for item in reversed(found) if item.id not in self.given]
 
     def everything_remote(self) -> list[str]:
         """Ids of all objects of all kinds in the account."""
@@ -203,13 +206,13 @@ class Rig:
         self.cluster.journal.clear()
 
     def secret_values(self) -> Sequence[str]:
-        """Every value that must show nowhere: of Secrets that a user made, private keys, the API key."""
+        """Every value that must show nowhere: of Secrets, private keys, the API key."""
         held = [
             value
-            for key, secret in self.api.objects.items()
-            if key[0] == "Secret" and not secret["metadata"].get("ownerReferences")
-            for name, value in secret["data"].items()
-            if len(value) > 8 and not name.endswith(".pub")
+            for (kind, _, _), secret in self.api.objects.items()
+            if kind == "Secret"
+            for key, value in secret["data"].items()
+            if len(value) > 8 and not key.endswith((".pub", "id", "-publickey", "-certificate", ".crt"))
         ]
         return [*held, *(p.private for p in self.world.made if p.private), API_KEY]
 

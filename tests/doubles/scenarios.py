@@ -91,6 +91,17 @@ _EDITS: dict[str, tuple[Edit, ...]] = {
         Edit("module changed", {"backend": {"ref": {"id": "bkdtg_2"}}}, ("PATCH",)),
         Edit("module removed", {"ipRestriction": None}, ("DELETE ip_restriction",)),
     ),
+    "APIKey": (Edit("description", {"description": "other words"}, ("PATCH",)),),
+    "TunnelCredential": (
+        Edit("acl", {"acl": ["bind:other.example.com"]}, ("PATCH",)),
+        Edit("acl off", {"acl": None}, ("PATCH",)),
+    ),
+    "SSHUserCertificate": (
+        Edit("description", {"description": "other words"}, ("PATCH",)),
+        Edit("reissued", {"principals": ["other"]}, ("POST", "DELETE")),
+        Edit("options", {"criticalOptions": {"force-command": "/bin/true"}}, ("POST", "DELETE")),
+    ),
+    "TLSCertificate": (Edit("description", {"description": "other words"}, ("PATCH",)),),
     "TLSEdge": (
         Edit("hostports", {"hostports": ["other.example.com:443"]}, ("PATCH",)),
         Edit("module changed", {"tlsTermination": {"terminateAt": "edge", "minVersion": "1.2"}}, ("PATCH",)),

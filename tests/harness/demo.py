@@ -19,12 +19,11 @@ import yaml
 from harness import binaries, demo_account, kind
 from harness.demo_resources import NotDone, Row, Watch
 from harness.demo_screen import Screen
-from harness.demo_world import LocalWorld, World, seconds_since
+from harness.demo_world import NAMESPACE, LocalWorld, World, seconds_since
 from harness.operator import ROOT
 from harness.processes import HarnessError, wait_until
 
 SAMPLES = ROOT / "docs" / "samples"
-NAMESPACE = "demo"
 LIMIT_SECONDS = 90.0
 OK, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -89,7 +88,7 @@ class Demo:
             ("all files", f"{cluster.folder}   (removed at the end)"),
         ])  # fmt: skip
 
-    def delete(self) -> list[str]:
+    def delete(self, rows: Sequence[Row]) -> list[str]:
         """Delete the samples and watch them go; what is left in the account and the cluster that should not be.
 
         Raises:
@@ -98,7 +97,7 @@ class Demo:
         cluster, started = self._world.cluster, time.monotonic()
         self._screen.title(f"kubectl delete -n {NAMESPACE} -f {_shown(self._samples)}")
         cluster.kubectl("delete", "-n", NAMESPACE, "--wait=false", "-f", self._samples)
-        self._watch.until_gone(self._limit)
+        self._watch.until_gone(rows, self._limit)
         self._screen.say(f"  all are gone after {seconds_since(started)}", "green")
         url, key, _ = self._world.api
         left = [f"{path}/{item['id']}" for path, item in demo_account.objects(url, key)]
@@ -141,7 +140,7 @@ def present(world: World, screen: Screen, options: argparse.Namespace) -> int:
             screen.say("\nAll of it runs until you press Ctrl-C, which stops everything and removes its files.", "bold")
             _stay(world)
             return FAILED
-        left = demo.delete()
+        left = demo.delete(rows)
     except NotDone as why:
         demo.explain(why)
         screen.say("\nThe demo FAILED: see above.", "bold red")
@@ -191,9 +190,7 @@ def main(words: Sequence[str] | None = None) -> int:
     screen.say("The demo of edge-operator, on a real Kubernetes API server.", "bold")
     try:
         with contextlib.ExitStack() as stack:
-            world: World = stack.enter_context(
-                kind.KindWorld(screen) if options.cluster == "kind" else LocalWorld(screen)
-            )
+            world = stack.enter_context(_world(options.cluster, screen))
             stack.callback(_leave, screen)
             screen.say(f"  everything is up after {seconds_since(started)}", "green")
             return present(world, screen, options)
@@ -203,6 +200,10 @@ def main(words: Sequence[str] | None = None) -> int:
     except HarnessError as error:
         screen.say(f"\n{error}", "red")
         return FAILED
+
+
+def _world(cluster: str, screen: Screen) -> contextlib.AbstractContextManager[World]:
+    return kind.KindWorld(screen) if cluster == "kind" else LocalWorld(screen)
 
 
 def _leave(screen: Screen) -> None:

@@ -11,7 +11,7 @@ from edge_operator.kinds import KINDS
 from harness.cluster import Cluster
 from harness.demo_resources import Row
 
-COLUMNS = ("In the account", "Id", "Made for", "What it is")
+COLUMNS = ("Id", "Made for", "In", "What it is")
 SECRET_COLUMNS = ("Secret", "For", "Keys")
 TELLING = ("description", "hostports", "match", "principals")
 """Members, texts or lists of texts, that say what an object is."""
@@ -35,7 +35,10 @@ def objects(url: str, key: str) -> list[tuple[str, dict[str, Any]]]:
 def account_rows(found: Sequence[tuple[str, Mapping[str, Any]]], rows: Sequence[Row]) -> list[tuple[str, ...]]:
     """The account as a table; `rows` say which resource each object is for."""
     makers = {row.id: row.key for row in rows if row.id}
-    return [(path, item["id"], makers.get(item["id"], "nobody here"), _telling(item)) for path, item in found]
+    return [
+        (item["id"], makers.get(item["id"], "nobody here"), path.replace("{edge_id}", "*"), _telling(item))
+        for path, item in found
+    ]
 
 
 def secret_rows(cluster: Cluster, namespace: str) -> list[tuple[str, ...]]:

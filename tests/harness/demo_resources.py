@@ -44,8 +44,10 @@ class Row:
 
     @property
     def state(self) -> str:
-        """The status of Ready, or `gone` in progress."""
-        return "deleting" if self.deleting else str(self.ready)
+        """What the column Ready says."""
+        if self.deleting:
+            return "deleting"
+        return "True" if self.ready else "False" if self.reason else "-"
 
 
 def rows(cluster: Cluster, namespace: str) -> list[Row]:
@@ -92,25 +94,27 @@ class Watch:
         Raises:
             NotDone: some are not, and the time is over or the operator ended.
         """
-        return self._until(lambda row: row.ready and not row.deleting, "Ready", limit_seconds, ending=False)
+        return self._until((), "Ready", limit_seconds)
 
-    def until_gone(self, limit_seconds: float) -> None:
-        """Return when no resource is left.
+    def until_gone(self, known: Sequence[Row], limit_seconds: float) -> None:
+        """Return when neither a known resource nor another is left.
 
         Raises:
             NotDone: some are, and the time is over or the operator ended.
         """
-        self._until(lambda _: False, "gone", limit_seconds, ending=True)
+        self._until(known, "gone", limit_seconds)
 
-    def _until(self, done: Callable[[Row], bool], what: str, limit_seconds: float, ending: bool) -> list[Row]:
-        started, after, last, seen = time.monotonic(), dict[str, float](), dict[str, Row](), dict[str, str]()
+    def _until(self, known: Sequence[Row], what: str, limit_seconds: float) -> list[Row]:
+        """Look until all are what they should be, Ready or gone, and show it."""
+        started, after, seen = time.monotonic(), dict[str, float](), dict[str, str]()
+        last = {row.key: row for row in known}
         with self._screen.live() as live:
             while True:
                 now = {row.key: row for row in rows(self._cluster, self._namespace)}
                 last |= now
                 elapsed = time.monotonic() - started
                 for key, row in last.items():
-                    if (key not in now) if ending else done(row):
+                    if key not in now if what == "gone" else row.ready and not row.deleting:
                         after.setdefault(key, elapsed)
                     else:
                         after.pop(key, None)
@@ -119,7 +123,7 @@ class Watch:
                     live.update(made(COLUMNS, lines), refresh=True)
                 else:
                     self._tell(lines, seen, elapsed)
-                if len(after) == len(last) and (ending or last):
+                if len(after) == len(last) and (known or last):
                     return list(now.values())
                 trouble = self._trouble()
                 if trouble or elapsed > limit_seconds:

@@ -1,4 +1,4 @@
-"""What the demo prints: steps with their times, tables, and text that can be copied; in plain lines where no terminal is."""
+"""What the demo prints: steps with their times, tables, and text to copy; plain lines where no terminal is."""
 
 import contextlib
 import sys
@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 
 PLAIN_WIDTH = 160
-FIRST_COLUMN = 15
+FIRST_COLUMN = 17
 
 
 class Screen:
@@ -60,9 +60,8 @@ class Screen:
 def made(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table without much ado; the last column gives way where the terminal is narrow."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
-    for number, column in enumerate(columns):
-        last = number == len(columns) - 1
-        table.add_column(column, overflow="ellipsis" if last else "fold", no_wrap=last)
+    for column in columns:
+        table.add_column(column, overflow="ellipsis", no_wrap=column != columns[-1])
     for row in rows:
         table.add_row(*row)
     return table

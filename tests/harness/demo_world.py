@@ -15,6 +15,8 @@ from harness.control_plane import ControlPlane
 from harness.demo_screen import Screen
 from harness.operator import ROOT, Operator, ReferenceAPI, rights
 
+NAMESPACE = "demo"
+"""Where the samples are applied."""
 LOG_LINES = 25
 
 
@@ -96,19 +98,21 @@ class LocalWorld:
             binaries.folder(module)  # says by itself what it does, where it builds
         with step("control plane", "etcd, kube-apiserver and kube-controller-manager") as done:
             self._control_plane = self._stack.enter_context(ControlPlane())
-            version = self._control_plane.request("GET", "/version")["gitVersion"]
+            version = self.cluster.request("GET", "/version")["gitVersion"]
             done.append(f"etcd, kube-apiserver and kube-controller-manager {version} at {self.cluster.server.url}")
         self._api = ReferenceAPI(self.cluster.folder)
         self._stack.callback(self._api.stop)
         self._api.start()
-        with step("CRDs", "every kind of the operator, from crds/") as done:
+        with step("rights", "the chart's service account with the chart's RBAC, by helm template"):
+            account = rights(self.cluster)
+            self.cluster.create_namespace(NAMESPACE)  # before the CRDs, which restart the controller manager
+        with step("CRDs", "the operator's kinds, from crds/") as done:
             self.cluster.apply_crds(ROOT / "crds")
             done.append(f"{len([*(ROOT / 'crds').glob('*.yaml')])} kinds, from crds/")
-        with step("reference API", "a SQLite file and a seeded API key") as done:
+        with step("reference API", "a management API with a SQLite file and a seeded API key") as done:
             self._api.wait_ready()
             done.append(f"at {self._api.url}, with a SQLite file and a seeded API key")
-        with step("operator", "with the chart's service account and its RBAC, by helm template") as done:
-            account = rights(self.cluster)
+        with step("operator", f"as {account.user}") as done:
             self._operator = Operator(account, self._api, self.cluster.folder)
             self._stack.callback(self._operator.stop)
             self._operator.start()

@@ -136,7 +136,13 @@ class KindWorld:
         )
         file.touch(mode=0o600)
         file.write_text(key)
-        kubectl = [self._cluster.kubectl_path(), "--kubeconfig", self._cluster.kubeconfig, "-n", NAMESPACE]
+        kubectl: list[str | Path] = [
+            self._cluster.kubectl_path(),
+            "--kubeconfig",
+            self._cluster.kubeconfig,
+            "-n",
+            NAMESPACE,
+        ]
         forward = Process("port-forward", [*kubectl, "port-forward", f"service/{API}", ":http"], log)
         self._stack.callback(forward.stop)
         found = wait_until(lambda: re.search(r"127\.0\.0\.1:(\d+)", log.read_text()), "the port-forward", 30)

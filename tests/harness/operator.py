@@ -220,7 +220,7 @@ class Operator(Service):
     def _command(self) -> list[str | Path]:
         port = free_port()
         self.health_url = f"http://127.0.0.1:{port}"
-        fixed = {
+        fixed: dict[str, str | Path] = {
             "--kubeconfig": self._account.kubeconfig,
             "--operator-namespace": self._account.namespace,
             "--api-url": self._api.url,

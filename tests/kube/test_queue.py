@@ -94,6 +94,18 @@ def test_a_key_is_worked_on_when_it_is_due() -> None:
     run(scenario())
 
 
+def test_keys_that_are_due_together_are_worked_on_together() -> None:
+    async def scenario() -> None:
+        work = Work()
+        async with working(work, workers=3) as queue:
+            for key in "abc":
+                queue.offer(key, priority=RETRY, due=1010.0)
+            await asyncio.sleep(20)
+        assert 3 == work.most
+
+    run(scenario())
+
+
 def test_a_thousand_due_keys_need_one_timer() -> None:
     async def scenario() -> None:
         work = Work(0)

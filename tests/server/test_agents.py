@@ -1,4 +1,4 @@
-"""Tunnel sessions with simulated agents, and agent ingresses. Source: API document, TunnelSession, Agent command rules."""
+"""Simulated agents and agent ingresses. Source: API document, TunnelSession, Agent command rules, AgentIngress."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ RETURNED: dict[str, dict[str, Any]] = {
     "webhook_verification": {"enabled": True, "provider": "slack", "secret": "s"},
     "websocket_tcp_converter": {"enabled": True},
 }
-EDGES = [catalog.tcp_edges, catalog.tls_edges, catalog.https_edges]
+EDGES: list[Any] = [catalog.tcp_edges, catalog.tls_edges, catalog.https_edges]
 MODULES = [(c, name) for c in (*EDGES, catalog.https_routes) for name in c.modules]
 
 

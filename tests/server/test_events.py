@@ -16,6 +16,11 @@ TARGETS: list[dict[str, Any]] = [
     {"log_group": {"auth": ROLE, "log_group_arn": "arn:3"}},
     {"monitoring": {"api_key": "k", "tags": "a:b", "service": "s", "site": "example.com"}},
 ]
+NAMES = [next(iter(target)) for target in TARGETS]
+
+
+def _log_group(**members: Any) -> dict[str, Any]:
+    return {"target": {"log_group": {"log_group_arn": "a", **members}}}
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: next(iter(target)))
@@ -43,14 +48,14 @@ async def test_a_patch_keeps_a_target_that_is_left_out_and_replaces_one_that_is_
     ("body", "expected"),
     [
         ({}, "target: is required"),
-        ({"target": {}}, "target: exactly one of batch_stream, data_stream, log_group, monitoring is expected; found is none"),
+        ({"target": {}}, f"target: exactly one of {', '.join(NAMES)} is expected; found is none"),
         ({"target": TARGETS[0] | TARGETS[3]}, "target: exactly one of"),
-        ({"target": {"batch_stream": {"auth": ROLE | CREDS, "delivery_stream_arn": "a"}}}, "target.batch_stream.auth: exactly one of role, creds is expected; found is role and creds"),
-        ({"target": {"log_group": {"auth": {}, "log_group_arn": "a"}}}, "target.log_group.auth: exactly one of"),
-        ({"target": {"log_group": {"log_group_arn": "a"}}}, "target.log_group.auth: is required"),
+        (_log_group(auth=ROLE | CREDS), "target.log_group.auth: exactly one of role, creds is expected; found is role"),
+        (_log_group(auth={}), "target.log_group.auth: exactly one of"),
+        (_log_group(), "target.log_group.auth: is required"),
         ({"target": {"data_stream": {"auth": ROLE}}}, "target.data_stream.stream_arn: is required"),
         ({"target": {"data_stream": {"auth": ROLE, "stream_arn": ""}}}, "target.data_stream.stream_arn: is empty"),
-        ({"target": {"data_stream": {"auth": {"role": {}}, "stream_arn": "a"}}}, "target.data_stream.auth.role.role_arn: is required"),
+        (_log_group(auth={"role": {}}), "target.log_group.auth.role.role_arn: is required"),
         ({"target": {"monitoring": {}}}, "target.monitoring.api_key: is required"),
         ({"target": {"other": {}}}, "target.other: is not a member here"),
         ({"target": TARGETS[0], "format": "xml"}, "format: 'xml' is not one of json"),

@@ -6,11 +6,11 @@ import json
 import re
 from typing import Any
 
-import jsonschema
 import pytest
 import schemathesis
 from hypothesis import HealthCheck
 from hypothesis import settings as examples
+from jsonschema_rs import meta
 from schemathesis.specs.openapi import checks
 
 from edge_operator.api import profiles
@@ -41,8 +41,8 @@ def document() -> dict[str, Any]:
 
 
 @SCHEMA.parametrize()
-@examples(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
-def test_what_the_document_allows_and_forbids_is_what_the_server_does(case: schemathesis.Case) -> None:
+@examples(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+def test_what_the_document_allows_and_forbids_is_what_the_server_does(case: Any) -> None:
     case.headers = {**(case.headers or {}), "Authorization": f"Bearer {KEY}", "Service-Version": "2"}
     case.call_and_validate(checks=CHECKS)
 
@@ -71,7 +71,7 @@ def test_every_reference_leads_somewhere_and_every_schema_is_one(document: dict[
     references = set(re.findall(r'"\$ref": "#/components/schemas/(\w+)"', json.dumps(document)))
     assert references | {"Error"} == set(document["components"]["schemas"])
     for schema in document["components"]["schemas"].values():
-        jsonschema.Draft202012Validator.check_schema(schema)
+        assert meta.is_valid({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
 
 
 def test_answers_hold_every_member_and_bodies_no_unknown_one(document: dict[str, Any]) -> None:

@@ -62,7 +62,8 @@ async def test_a_page_holds_at_most_a_hundred_or_what_the_setting_says(account: 
 @pytest.mark.parametrize(
     "query",
     [
-        "limit=0", "limit=101", "limit=x", "limit=", "limit=-1", "limit=1.0", "limit=%2B1", "limit=1&limit=2", "limit=9999999999999",
+        "limit=0", "limit=101", "limit=x", "limit=", "limit=-1", "limit=1.0", "limit=%2B1", "limit=1&limit=2",
+        "limit=9999999999999",
         "before_id=x", "before_id=", "before_id=bkdfo_3MPPdo8Arl5BSmTtSAIFmCDDwp7", "before_id=bkdwd_short",
         "page=1", "limit", "&", "limit=1;before_id=2", "limit=%FF", "%00=1",
     ],

@@ -1,4 +1,4 @@
-"""What holds for every endpoint. Source: API document, Conventions, Authentication, Versioning; the assumed protocol."""
+"""What holds for every endpoint. Source: API document, Conventions, Authentication, Versioning."""
 
 from __future__ import annotations
 
@@ -220,8 +220,10 @@ async def test_retry_after_can_be_left_out(opened: Opener) -> None:
 async def test_a_fault_of_our_own_is_a_500_that_repeats_nothing(
     account: Account, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    canary = f"canary-{'secret'}"
+
     def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("-".join(("canary", "secret")))
+        raise RuntimeError(canary)
 
     monkeypatch.setattr("edge_operator.server.handling.carry_out", fail)
     assert "canary" not in await account.refused("GET", "/api_keys", status=500)

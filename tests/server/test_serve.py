@@ -24,6 +24,10 @@ from edge_operator.server.serve import serve
 from edge_operator.server.settings import ServerSettings
 sys.exit(asyncio.run(serve(ServerSettings.model_validate_json(sys.argv[1]))))
 """
+ASKER = """
+import json, sys, httpx
+print(httpx.post(sys.argv[1] + "/backends/weighted", headers=json.loads(sys.argv[2]), json={}).status_code)
+"""
 HEADERS = {"Authorization": f"Bearer {KEY}", "Service-Version": "2"}
 
 
@@ -56,7 +60,7 @@ def test_a_request_under_way_is_finished_before_it_ends() -> None:
     process = _start(latency_seconds=1)
     address = _address(process)
     asker = subprocess.Popen(
-        [sys.executable, "-c", f"import httpx; print(httpx.post({address!r} + '/backends/weighted', headers={HEADERS!r}, json={{}}).status_code)"],
+        [sys.executable, "-c", ASKER, address, json.dumps(HEADERS)],
         stdout=subprocess.PIPE,
         text=True,
     )  # fmt: skip
@@ -67,6 +71,10 @@ def test_a_request_under_way_is_finished_before_it_ends() -> None:
     assert asker.communicate(timeout=20)[0].strip() == "201"
     process.communicate(timeout=20)
     assert process.returncode == 0
+
+
+def _client(address: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=address, headers=HEADERS)
 
 
 def _connected(address: str) -> bool:
@@ -96,30 +104,27 @@ def test_an_unusable_database_or_profile_is_exit_code_one(tmp_path: Path) -> Non
 
 
 async def test_a_connection_is_really_cut_before_or_after_the_change_is_kept() -> None:
-    async with running(settings(port=0, control=True)) as (address, _):
-        async with httpx.AsyncClient(base_url=address, headers=HEADERS) as client:
-            for when, expected in (("before", 0), ("after", 1)):
-                fault = {"kind": "cut", "when": when, "method": "POST", "count": 1}
-                await client.put("/_control/faults", json={"faults": [fault]})
-                with pytest.raises(httpx.TransportError):
-                    await client.post("/backends/weighted", json={})
-                assert expected == len((await client.get("/backends/weighted")).json()["backends"])
+    async with running(settings(port=0, control=True)) as (address, _), _client(address) as client:
+        for when, expected in (("before", 0), ("after", 1)):
+            fault = {"kind": "cut", "when": when, "method": "POST", "count": 1}
+            await client.put("/_control/faults", json={"faults": [fault]})
+            with pytest.raises(httpx.TransportError):
+                await client.post("/backends/weighted", json={})
+            assert expected == len((await client.get("/backends/weighted")).json()["backends"])
 
 
 async def test_latency_holds_no_other_request_up() -> None:
-    async with running(settings(port=0, latency_seconds=0.3)) as (address, _):
-        async with httpx.AsyncClient(base_url=address, headers=HEADERS) as client:
-            begin = time.monotonic()
-            await asyncio.gather(*(client.get("/api_keys") for _ in range(20)))
-            assert 0.3 <= time.monotonic() - begin < 3
+    async with running(settings(port=0, latency_seconds=0.3)) as (address, _), _client(address) as client:
+        begin = time.monotonic()
+        await asyncio.gather(*(client.get("/api_keys") for _ in range(20)))
+        assert 0.3 <= time.monotonic() - begin < 3
 
 
 async def test_each_request_is_a_line_in_the_log_file(tmp_path: Path) -> None:
     log = tmp_path / "requests.jsonl"
-    async with running(settings(port=0, request_log=log)) as (address, _):
-        async with httpx.AsyncClient(base_url=address, headers=HEADERS) as client:
-            await client.post("/api_keys", json={"description": "canary"})
-            await client.get("/nothing")
+    async with running(settings(port=0, request_log=log)) as (address, _), _client(address) as client:
+        await client.post("/api_keys", json={"description": "canary"})
+        await client.get("/nothing")
     entries = [json.loads(line) for line in log.read_text().splitlines()]
     assert [(entry["number"], entry["method"], entry["path"], entry["status"]) for entry in entries] == [
         (1, "POST", "/api_keys", 201),

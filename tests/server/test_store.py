@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -32,7 +33,7 @@ HEADERS = {"Authorization": f"Bearer {KEY}", "Service-Version": "2"}
 
 
 @contextlib.contextmanager
-def _served(file: Path):
+def _served(file: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     process = subprocess.Popen([sys.executable, "-c", SERVER, str(file), KEY], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -40,8 +41,7 @@ def _served(file: Path):
     finally:
         if process.poll() is None:
             process.kill()
-        process.wait()
-        process.stdout.close()
+        process.communicate()
 
 
 async def test_everything_survives_a_restart(opened: Opener, tmp_path: Path) -> None:
@@ -170,7 +170,8 @@ async def test_a_kill_loses_nothing_that_was_answered_and_leaves_nothing_half(tm
     assert len(answered) > 20
     connection = sqlite3.connect(file)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    keys, tokens = (connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("objects", "tokens"))
+    (keys,) = connection.execute("SELECT count(*) FROM objects").fetchone()
+    (tokens,) = connection.execute("SELECT count(*) FROM tokens").fetchone()
     connection.close()
     assert keys == tokens >= len(answered)
     app = create_app(settings(database=file))

@@ -61,10 +61,20 @@ def issue(
 
 
 def usage(**values: bool) -> x509.KeyUsage:
-    names = "digital_signature content_commitment key_encipherment data_encipherment key_agreement key_cert_sign crl_sign encipher_only decipher_only"
-    return x509.KeyUsage(**{name: values.get(name, False) for name in names.split()})
+    return x509.KeyUsage(**{name: values.get(name, False) for name in USAGES})
 
 
+USAGES = (
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "key_cert_sign",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
+)
 CA = x509.BasicConstraints(ca=True, path_length=None)
 
 
@@ -153,44 +163,43 @@ def _cases() -> list[tuple[str, dict[str, Any], str]]:
     other = issue("Root", extensions=(CA,))
     leaf = issue("x", root)
     old = issue("x", start=START - timedelta(days=100))
-    return [
-        (reason, {"certificate_pem": leaf.pem + root.pem, "private_key_pem": leaf.key_pem(), **body}, text)
-        for reason, body, text in [
-            ("not a certificate", {"certificate_pem": "junk"}, "certificate_pem: is not a chain of PEM certificates"),
-            ("empty", {"certificate_pem": ""}, "certificate_pem: is not a chain"),
-            ("no certificate", {"certificate_pem": None}, "certificate_pem: is required"),
-            ("no key", {"private_key_pem": None}, "private_key_pem: is required"),
-            ("not a key", {"private_key_pem": "junk"}, "private_key_pem: is not a private key in PEM form"),
-            ("a certificate for a key", {"private_key_pem": leaf.pem}, "private_key_pem: is not a private key"),
-            ("an encrypted key", {"private_key_pem": leaf.key_pem(b"pw")}, "private_key_pem: is encrypted"),
-            (
-                "another key",
-                {"private_key_pem": root.key_pem()},
-                "private_key_pem: is not the key of the first certificate",
-            ),
-            ("root first", {"certificate_pem": root.pem + leaf.pem}, "private_key_pem: is not the key of the first"),
-            (
-                "a gap",
-                {"certificate_pem": leaf.pem + leaf.pem},
-                "certificate_pem: certificate 1 is not issued by certificate 2",
-            ),
-            (
-                "a namesake",
-                {"certificate_pem": leaf.pem + other.pem},
-                "certificate_pem: certificate 1 is not issued by",
-            ),
-            (
-                "a key in the chain",
-                {"certificate_pem": leaf.pem + leaf.key_pem()},
-                "certificate_pem: holds a private key",
-            ),
-            (
-                "expired",
-                {"certificate_pem": old.pem, "private_key_pem": old.key_pem()},
-                "certificate_pem: certificate 1 is no longer valid; it ended at 2025-12-23T03:04:05Z",
-            ),
-        ]
+    good: dict[str, Any] = {"certificate_pem": leaf.pem + root.pem, "private_key_pem": leaf.key_pem()}
+    cases: list[tuple[str, dict[str, Any], str]] = [
+        ("not a certificate", {"certificate_pem": "junk"}, "certificate_pem: is not a chain of PEM certificates"),
+        ("empty", {"certificate_pem": ""}, "certificate_pem: is not a chain"),
+        ("no certificate", {"certificate_pem": None}, "certificate_pem: is required"),
+        ("no key", {"private_key_pem": None}, "private_key_pem: is required"),
+        ("not a key", {"private_key_pem": "junk"}, "private_key_pem: is not a private key in PEM form"),
+        ("a certificate for a key", {"private_key_pem": leaf.pem}, "private_key_pem: is not a private key"),
+        ("an encrypted key", {"private_key_pem": leaf.key_pem(b"pw")}, "private_key_pem: is encrypted"),
+        (
+            "another key",
+            {"private_key_pem": root.key_pem()},
+            "private_key_pem: is not the key of the first certificate",
+        ),
+        ("root first", {"certificate_pem": root.pem + leaf.pem}, "private_key_pem: is not the key of the first"),
+        (
+            "a gap",
+            {"certificate_pem": leaf.pem + leaf.pem},
+            "certificate_pem: certificate 1 is not issued by certificate 2",
+        ),
+        (
+            "a namesake",
+            {"certificate_pem": leaf.pem + other.pem},
+            "certificate_pem: certificate 1 is not issued by",
+        ),
+        (
+            "a key in the chain",
+            {"certificate_pem": leaf.pem + leaf.key_pem()},
+            "certificate_pem: holds a private key",
+        ),
+        (
+            "expired",
+            {"certificate_pem": old.pem, "private_key_pem": old.key_pem()},
+            "certificate_pem: certificate 1 is no longer valid; it ended at 2025-12-23T03:04:05Z",
+        ),
     ]
+    return [(reason, {**good, **body}, text) for reason, body, text in cases]
 
 
 @pytest.mark.parametrize(

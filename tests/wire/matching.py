@@ -25,9 +25,12 @@ _PATHS: Final = {
 _BYTES: Final = re.compile(r"<(\d+) bytes(?: of (.))?>")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
-    "str": str, "bool": bool, "int": int, "float": (int, float), "list": list, "map": dict, "null": type(None),
+    "str": str, "bool": bool, "int": int, "float": (int, float), "list": list, "map": dict,
 }  # fmt: skip
 ID_LENGTH: Final = 27
+_PATTERN: Final = re.compile(
+    r"<(any|text|time|token|uri|id \w+|like .+|(?:str|bool|int|float|list|map)(?: or null)?)>", re.DOTALL
+)
 
 
 class Resource(dict[str, Any]):
@@ -80,8 +83,8 @@ def differences(expected: Any, found: Any, base: str, where: str = "answer") -> 
             return
         for index, (one, other) in enumerate(zip(expected, found, strict=True)):
             yield from differences(one, other, base, f"{where}[{index}]")
-    elif isinstance(expected, str) and expected.startswith("<") and expected.endswith(">"):
-        if not _fits(expected[1:-1], found, base):
+    elif isinstance(expected, str) and (pattern := _PATTERN.fullmatch(expected)):
+        if not _fits(pattern[1], found, base):
             yield f"{where}: {found!r} should be {expected}"
     elif expected != found or type(expected) is not type(found):
         yield f"{where}: {found!r} should be {expected!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ _TLS: Final = {
     "ecdsa": ("-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"),
     "ed25519": ("-algorithm", "ED25519"),
 }
+_TLS_NAMES: Final = (*_TLS, *(f"{name}_2" for name in _TLS), "authority")
 _SUBJECT: Final = "/C=CH/ST=Bern/L=Thun/O=Example Org/OU=Edge/CN=app.example.com"
 _EXTENSIONS: Final = (
     "subjectAltName=DNS:app.example.com,DNS:*.app.example.com,IP:192.0.2.7",
@@ -49,20 +50,18 @@ def ssh_public_key(name: str) -> str:
 
 @functools.cache
 def tls_key(name: str) -> str:
-    """A private key in PEM; `rsa`, `ecdsa`, `ed25519`, and with `_2` another one of that type."""
-    return run("openssl", "genpkey", *_TLS[name.removesuffix("_2")]).strip() + "\n"
+    """A private key in PEM; `rsa`, `ecdsa`, `ed25519`, with `_2` another one of that type, and the `authority`'s."""
+    kind = "ecdsa" if name == "authority" else name.removesuffix("_2")
+    return run("openssl", "genpkey", *_TLS[kind]).strip() + "\n"
 
 
 @functools.cache
 def tls_certificate(name: str) -> str:
-    """A leaf for the key of that name, signed by the authority, in PEM."""
+    """A leaf for the key of that name, signed by the authority, in PEM; or the authority's own."""
+    if name == "authority":
+        extensions = ("basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign")
+        return _certificate(tls_key(name), "/CN=Example Issuing CA", extensions, serial=1, issuer=False)
     return _certificate(tls_key(name), _SUBJECT, _EXTENSIONS, serial=SERIAL, issuer=True)
-
-
-@functools.cache
-def tls_authority() -> str:
-    extensions = ("basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign")
-    return _certificate(tls_key("ecdsa_2"), "/CN=Example Issuing CA", extensions, serial=1, issuer=False)
 
 
 def _certificate(key: str, subject: str, extensions: tuple[str, ...], *, serial: int, issuer: bool) -> str:
@@ -71,8 +70,8 @@ def _certificate(key: str, subject: str, extensions: tuple[str, ...], *, serial:
         (place / "key").write_text(key)
         signing: list[str | Path] = []
         if issuer:
-            (place / "ca").write_text(tls_authority())
-            (place / "ca.key").write_text(tls_key("ecdsa_2"))
+            (place / "ca").write_text(tls_certificate("authority"))
+            (place / "ca.key").write_text(tls_key("authority"))
             signing = ["-CA", place / "ca", "-CAkey", place / "ca.key"]
         added = [part for extension in extensions for part in ("-addext", extension)]
         subject_and_dates = ["-subj", subject, "-days", "90", "-set_serial", hex(serial)]
@@ -80,25 +79,10 @@ def _certificate(key: str, subject: str, extensions: tuple[str, ...], *, serial:
 
 
 class Material(Mapping[str, Any]):
-    """`{material.ssh.ed25519}`, `{material.tls.rsa.certificate}` and so on, in transcripts."""
+    """`{material.ssh.ed25519}`, `{material.tls.rsa.certificate}` and so on, in transcripts; made when asked for."""
 
-    _ROOMS: Final = ("ssh", "tls")
-
-    def __getitem__(self, name: str) -> Any:
-        if name == "ssh":
-            return _Lazy(_SSH, ssh_public_key)
-        return _Lazy(_TLS, lambda kind: {"key": tls_key(kind), "certificate": tls_certificate(kind)})
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._ROOMS)
-
-    def __len__(self) -> int:
-        return len(self._ROOMS)
-
-
-class _Lazy(Mapping[str, Any]):
-    def __init__(self, names: Mapping[str, Any], make: Any) -> None:
-        self._names, self._make = names, make
+    def __init__(self, make: Callable[[str], Any], names: Iterable[str]) -> None:
+        self._make, self._names = make, tuple(names)
 
     def __getitem__(self, name: str) -> Any:
         return self._make(name)
@@ -108,3 +92,10 @@ class _Lazy(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def _tls(name: str) -> Material:
+    return Material(lambda part: (tls_key if part == "key" else tls_certificate)(name), ("key", "certificate"))
+
+
+MATERIAL: Final = {"ssh": Material(ssh_public_key, _SSH), "tls": Material(_tls, _TLS_NAMES)}

@@ -14,7 +14,7 @@ TRANSCRIPTS = transcript.read_all()
 
 @pytest.mark.parametrize("conversation", TRANSCRIPTS, ids=str)
 async def test_the_service_answers_as_the_document_says(conversation: Transcript) -> None:
-    known: dict[str, Any] = {"material": material.Material()}
+    known: dict[str, Any] = {"material": material.MATERIAL}
     async with serving(**conversation.settings) as api:
         for exchange in conversation.exchanges:
             await _judge(api, exchange, known, f"{conversation.topic}.txt:{exchange.line}")

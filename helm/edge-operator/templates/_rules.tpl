@@ -4,14 +4,18 @@
   - edge-operator.dev
   resources:
   - agentingresses
+  - apikeys
   - eventdestinations
   - failoverbackends
   - httpsedges
   - httpsroutes
   - sshcertificateauthorities
   - sshhostcertificates
+  - sshusercertificates
   - tcpedges
+  - tlscertificates
   - tlsedges
+  - tunnelcredentials
   - weightedbackends
   verbs:
   - get
@@ -22,14 +26,18 @@
   - edge-operator.dev
   resources:
   - agentingresses/status
+  - apikeys/status
   - eventdestinations/status
   - failoverbackends/status
   - httpsedges/status
   - httpsroutes/status
   - sshcertificateauthorities/status
   - sshhostcertificates/status
+  - sshusercertificates/status
   - tcpedges/status
+  - tlscertificates/status
   - tlsedges/status
+  - tunnelcredentials/status
   - weightedbackends/status
   verbs:
   - patch
@@ -100,14 +108,18 @@
   - edge-operator.dev
   resources:
   - agentingresses
+  - apikeys
   - eventdestinations
   - failoverbackends
   - httpsedges
   - httpsroutes
   - sshcertificateauthorities
   - sshhostcertificates
+  - sshusercertificates
   - tcpedges
+  - tlscertificates
   - tlsedges
+  - tunnelcredentials
   - weightedbackends
   verbs:
   - get
@@ -120,14 +132,18 @@
   - edge-operator.dev
   resources:
   - agentingresses
+  - apikeys
   - eventdestinations
   - failoverbackends
   - httpsedges
   - httpsroutes
   - sshcertificateauthorities
   - sshhostcertificates
+  - sshusercertificates
   - tcpedges
+  - tlscertificates
   - tlsedges
+  - tunnelcredentials
   - weightedbackends
   verbs:
   - get

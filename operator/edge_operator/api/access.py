@@ -11,6 +11,7 @@ class APIKey(Entity):
     """A key that calls this API. `token` is present only in the answer to its creation."""
 
     token: Secret | None = Field(default=None, repr=False)
+    """The bearer token that calls the management API; it cannot be read again."""
     owner_id: str | None = None
     """User or bot that owns the key."""
 
@@ -29,6 +30,7 @@ class Credential(Entity):
     """A tunnel authtoken credential. `token` is present only in the answer to its creation."""
 
     token: Secret | None = Field(default=None, repr=False)
+    """The authtoken that agents sign in with; it cannot be read again."""
     acl: list[str] = []
     owner_id: str | None = None
     """User or bot that owns the credential."""

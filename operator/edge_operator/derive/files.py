@@ -44,25 +44,35 @@ def _shared(kinds: list[Kind[Any]]) -> dict[str, str]:
     }
 
 
-def blocks(root: Path, kinds: Iterable[Kind[Any]]) -> dict[tuple[str, str], str]:
-    """The derived parts of files that people write: by path and by the name in the marks around them."""
-    values = documents.load((root / CHART / "values.yaml").read_text())[0]
-    schema = json.loads((root / CHART / "values.schema.json").read_text())
-    return {
-        ("README.md", "kinds"): reference.table(kinds, "docs/reference/"),
-        ("docs/operations.md", "values"): chart.values_table(values, schema),
-        ("docs/operations.md", "run"): commands.options("run"),
-        ("docs/operations.md", "serve-api"): commands.options("serve-api"),
-    }
+BLOCKS = (
+    ("README.md", "kinds"),
+    ("docs/operations.md", "values"),
+    ("docs/operations.md", "run"),
+    ("docs/operations.md", "serve-api"),
+)
+"""Where parts of a file are derived: the path, and the name in the marks around the part."""
+
+
+def block(root: Path, name: str, kinds: Iterable[Kind[Any]]) -> str:
+    """One derived part of a file that people write."""
+    match name:
+        case "kinds":
+            return reference.table(kinds, "docs/reference/")
+        case "values":
+            values = documents.load((root / CHART / "values.yaml").read_text())[0]
+            schema = json.loads((root / CHART / "values.schema.json").read_text())
+            return chart.values_table(values, schema)
+        case command:
+            return commands.options(command)
 
 
 def expected(root: Path, kinds: Iterable[Kind[Any]]) -> dict[str, str | None]:
     """What every derived file should be, by its path; None for one that should not be there."""
     kinds = list(kinds)
     found: dict[str, str | None] = dict(files(kinds))
-    for (path, name), text in blocks(root, kinds).items():
+    for path, name in BLOCKS:
         before = found.get(path) or (root / path).read_text()
-        found[path] = _filled(before, path, name, text)
+        found[path] = _filled(before, path, name, block(root, name, kinds))
     for folder in WHOLLY_DERIVED:
         for left in sorted((root / folder).glob("*")):
             found.setdefault(f"{folder}/{left.name}", None)
@@ -91,10 +101,10 @@ def _read(path: Path) -> str | None:
     return path.read_text() if path.is_file() else None
 
 
-def _filled(text: str, path: str, name: str, block: str) -> str:
+def _filled(text: str, path: str, name: str, part: str) -> str:
     """The text with the part between `<!-- derived: name … -->` and `<!-- /derived: name -->` filled in."""
     pattern = re.compile(rf"(<!-- derived: {name}\b[^\n]*-->\n).*?(<!-- /derived: {name} -->)", re.DOTALL)
-    found, count = pattern.subn(lambda match: f"{match[1]}{block}{match[2]}", text)
+    found, count = pattern.subn(lambda match: f"{match[1]}{part}{match[2]}", text)
     if count != 1:
         raise ValueError(f"{path}: expected one block '<!-- derived: {name} -->' with its end, found {count}")
     return found

@@ -92,6 +92,8 @@ def _secret(kind: Kind[Any], kinds: Iterable[Kind[Any]]) -> Lines:
 def _output(kind: Kind[Any], source: str, kinds: Iterable[Kind[Any]]) -> str:
     if source == "private_key":
         return "The private key, where the operator made it."
+    if source.startswith("previous."):
+        return f"The predecessor's {source.partition('.')[2]}, while both are good."
     if "." in source:
         field, member = source.split(".")
         reference = next(mark for mark in kind.spec.model_fields[field].metadata if isinstance(mark, Reference))

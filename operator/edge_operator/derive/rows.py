@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from edge_operator.declare import Part
+from edge_operator.declare import Part, TLSSecretRef
 from edge_operator.derive.structural import RULES, Schema, listed
 from edge_operator.engine import project
 from edge_operator.policies import Publishing
@@ -49,10 +49,13 @@ def _walk(table: Table, part: type[Part], schema: Schema, path: str, *, sent: bo
         child = schema["properties"][member.alias]
         here = path + member.alias
         known = table.seen.get(member.part) if member.part else None
-        kind = _type(member, child) + (f" like `{known}`" if known else "")
+        tls = part.model_fields[member.name].annotation is TLSSecretRef
+        kind = "Secret of the type kubernetes.io/tls" if tls else _type(member, child)
+        kind += f" like `{known}`" if known else ""
         travels = sent and not member.local
         meaning = " ".join((child["description"], *_notes(member, child)))
-        wire = _wire(member) if travels else "never sent"
+        wires = ", ".join(f"`{wire}`" for wire in TLSSecretRef.wires) if tls else _wire(member)
+        wire = wires if travels else "never sent"
         table.rows.append(Row(here, kind, member.alias in schema.get("required", ()), meaning, wire))
         if member.part and not known:
             entry = f"{here}[]" if child["type"] == "array" else here

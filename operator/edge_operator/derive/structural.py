@@ -79,7 +79,7 @@ def _structural(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Schema:
     found = {key: merged[key] for key in _ORDER if key in merged and key != RULES}
     if "const" in merged:
         found["enum"] = [merged["const"]]
-    if found.get("default", ...) in (None, ""):
+    if found.get("default", ...) in (None, "", []):
         del found["default"]  # absent and empty mean the same: nothing to write into anybody's resource
     if found.get("additionalProperties") is False:
         del found["additionalProperties"]  # the API server prunes what it does not know, and clients warn of it

@@ -7,29 +7,21 @@ actual lifetime, with jitter that stays the same for a resource.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from edge_operator.declare import Kind
-from edge_operator.engine import compare, ssh
+from edge_operator.engine import ssh
+from edge_operator.engine import verdict as judging
 from edge_operator.engine.operations import KeyPair, KeyRequest, Operation, Publish, Read, Stalled
-from edge_operator.engine.project import Field, fields
-from edge_operator.engine.reasons import Stalls
+from edge_operator.engine.reasons import Events, Stalls
 from edge_operator.engine.state import Desired, Published, Recorded, Sight, parsed, stamp
+from edge_operator.engine.verdict import Verdict, secret_name
 
 JITTER = 20
 """Renewal is early by up to a twentieth of the lifetime, so that a fleet does not renew at one time."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Whether to issue anew, or to write the Secret again, why, and when to look again."""
-
-    issue: bool = False
-    publish: bool = False
-    why: str = ""
-    due: datetime | None = None
+EVENT = Events.CERTIFICATE_ISSUED
 
 
 def verdict(desired: Desired, recorded: Recorded, sight: Sight, now: datetime) -> Verdict:
@@ -40,17 +32,19 @@ def verdict(desired: Desired, recorded: Recorded, sight: Sight, now: datetime) -
     """
     current = sight.found or recorded.id
     if sight.missing:
-        return Verdict(issue=True, why="the certificate vanished from the service")
+        return Verdict(replace=True, why="the certificate vanished from the service")
     if current is None:
-        return Verdict(issue=True, why="first certificate")
+        return Verdict(replace=True, why="first certificate")
     if desired.spec.private_key is not None and _kept(sight, current) is None:
-        return Verdict(issue=True, why="the private key is not in the Secret")
-    if changed := _changed(desired, recorded, sight):
-        return Verdict(issue=True, why=f"{', '.join(changed)} changed")
-    due = renewal(desired, recorded, sight)
-    if due is not None and now >= due:
-        return Verdict(issue=True, why="due for renewal")
-    return Verdict(publish=not _complete(desired, sight.published, current), due=due)
+        return Verdict(replace=True, why="the private key is not in the Secret")
+    if sight.rotate:
+        return Verdict(replace=True, why="rotation was asked for")
+    if changed := judging.changed(desired, recorded, sight):
+        return Verdict(replace=True, why=f"{', '.join(changed)} changed")
+    end = due(desired, recorded, sight)
+    if end is not None and now >= end:
+        return Verdict(replace=True, why="due for renewal")
+    return Verdict(publish=not _complete(desired, sight.published, current), due=end)
 
 
 def _complete(desired: Desired, published: Published | None, current: str) -> bool:
@@ -64,29 +58,7 @@ def _kept(sight: Sight, current: str) -> KeyPair | None:
     return published.key_pair if published is not None and published.ours and published.id == current else None
 
 
-def _changed(desired: Desired, recorded: Recorded, sight: Sight) -> list[str]:
-    """Spec fields of which a change needs a new certificate and that did change."""
-    marked = [f for f in fields(type(desired.spec)) if f.reissues]
-    if not recorded.applied and sight.answer is not None:
-        have = compare.held(desired.kind, sight.answer)
-        comparable = [f for f in marked if f.wire in desired.plain and f.wire in have]
-        return [f.alias for f in comparable if not _alike(f, desired.plain[f.wire], have[f.wire])]
-    return [f.alias for f in marked if recorded.applied.get(f.alias) != desired.applied.get(f.alias)]
-
-
-def _alike(field: Field, want: Any, have: Any) -> bool:
-    """Whether the service holds the same, whatever way it writes a time or ends a line."""
-    if not compare.differences(field, want, have):
-        return True
-    if not isinstance(want, str) or not isinstance(have, str):
-        return False
-    try:
-        return parsed(want) == parsed(have)
-    except ValueError:
-        return want.split()[:2] == have.split()[:2]  # a key in OpenSSH format may have a comment
-
-
-def renewal(desired: Desired, recorded: Recorded, sight: Sight) -> datetime | None:
+def due(desired: Desired, recorded: Recorded, sight: Sight) -> datetime | None:
     """When the certificate is to be renewed; None for a fixed end, or where the service did not say its validity."""
     answer = sight.answer or {}
     after = answer.get("valid_after") or recorded.status.get("validAfter")
@@ -143,9 +115,9 @@ def _fixed(text: str | None, field: str) -> datetime | None:
         ) from None
 
 
-def key(desired: Desired, published: Published | None) -> KeyRequest | KeyPair | None:
+def key(desired: Desired, sight: Sight) -> KeyRequest | KeyPair | None:
     """The key pair to sign: a new one, the one that is kept, or none where the user gave a public key."""
-    wanted = desired.spec.private_key
+    wanted, published = desired.spec.private_key, sight.published
     if wanted is None:
         return None
     if (
@@ -159,8 +131,9 @@ def key(desired: Desired, published: Published | None) -> KeyRequest | KeyPair |
     return KeyRequest(wanted.algorithm, wanted.size)
 
 
-def publish(desired: Desired) -> tuple[Operation, ...]:
+def publish(desired: Desired, recorded: Recorded, sight: Sight, verdict: Verdict) -> tuple[Operation, ...]:
     """Write the Secret after a creation."""
+    del recorded, sight, verdict
     return (Publish(secret_name(desired)),)
 
 
@@ -168,13 +141,3 @@ def republish(desired: Desired, sight: Sight, current: str) -> tuple[Operation, 
     """Write the Secret again from what the service can still be asked for."""
     read = () if sight.answer is not None else (Read(current, desired.path),)
     return (*read, Publish(secret_name(desired), _kept(sight, current)))
-
-
-def secret_name(desired: Desired) -> str:
-    """Name of the output Secret: `<name>-<kind in lower case>` unless the spec names one."""
-    return desired.spec.secret_name or default_secret(desired.kind, desired.identity.name)
-
-
-def default_secret(kind: Kind[Any], name: str) -> str:
-    """Name of the output Secret where the spec names none."""
-    return f"{name}-{kind.name.lower()}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from edge_operator.declare import Body
@@ -39,11 +39,15 @@ class Claim:
 
 @dataclass(frozen=True)
 class Create:
-    """POST. `key`: make this key pair first and send its public half as `public_key`."""
+    """POST. `key`: make this key pair first and send its public half as `public_key`.
+
+    `overlap`: how long a predecessor stays.
+    """
 
     body: Body = field(repr=False)
     path: Path
     key: KeyRequest | KeyPair | None = None
+    overlap: timedelta = field(default_factory=timedelta)
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,14 @@ class Read:
 
 @dataclass(frozen=True)
 class Publish:
-    """Write the outputs of the object at hand into its Secret, after they were verified. `key`: the pair it keeps."""
+    """Write the outputs of the object at hand into its Secret, after they were verified.
+
+    `key` is the pair that it keeps; `material` are values by source that the object at hand does not have.
+    """
 
     secret: str
     key: KeyPair | None = None
+    material: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, assert_never
 
-from edge_operator.declare import Body, Issued, Managed
-from edge_operator.engine import compare, issue, marker
+from edge_operator.declare import Body, Issued, Managed, Token, Uploaded
+from edge_operator.engine import compare, issue, marker, token, upload
 from edge_operator.engine.operations import (
     Claim,
     Create,
@@ -27,6 +27,7 @@ from edge_operator.engine.operations import (
 from edge_operator.engine.project import Field, fields
 from edge_operator.engine.reasons import Events, Stalls
 from edge_operator.engine.state import Desired, Recorded, Sight
+from edge_operator.engine.verdict import Replaceable
 
 _TERMINATION = "tls_termination"
 
@@ -47,7 +48,11 @@ def plan(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonc
         case Managed():
             todo = _managed(desired, recorded, sight, nonce)
         case Issued():
-            todo = _issued(desired, recorded, sight, now, nonce)
+            todo = _replaceable(issue, desired, recorded, sight, now, nonce)
+        case Token():
+            todo = _replaceable(token, desired, recorded, sight, now, nonce)
+        case Uploaded():
+            todo = _replaceable(upload, desired, recorded, sight, now, nonce)
         case unreachable:
             assert_never(unreachable)
     extra = [Delete(p.id, p.path) for p in recorded.previous if p.delete_after <= now]
@@ -55,6 +60,23 @@ def plan(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonc
     pending = [p.delete_after for p in recorded.previous if p.delete_after > now]
     due = min([d for d in (todo.due, *pending) if d is not None], default=None)
     return Plan((*todo.operations, *extra), todo.event, todo.why, todo.drift, due)
+
+
+def due(desired: Desired, recorded: Recorded, sight: Sight) -> datetime | None:
+    """When an object is to be replaced because of its age.
+
+    Raises:
+        Stalled: it would be due before it is valid.
+    """
+    match desired.kind.lifecycle:
+        case Issued():
+            return issue.due(desired, recorded, sight)
+        case Token():
+            return token.due(desired, recorded, sight)
+        case Managed() | Uploaded():
+            return None
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _may_be_replaced(desired: Desired, recorded: Recorded) -> None:
@@ -82,22 +104,24 @@ def _managed(desired: Desired, recorded: Recorded, sight: Sight, nonce: str) -> 
     return change(desired, recorded, sight, current, nonce)
 
 
-def _issued(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonce: str) -> Plan:
-    verdict = issue.verdict(desired, recorded, sight, now)
+def _replaceable(
+    judge: Replaceable, desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonce: str
+) -> Plan:
+    verdict = judge.verdict(desired, recorded, sight, now)
     current = sight.found or recorded.id
-    if verdict.issue or current is None:
+    if verdict.replace or current is None:
         if desired.adopted:
             raise Stalled(
                 Stalls.INVALID_SPEC,
-                f"spec.externalID: {verdict.why}, which takes a new certificate, and an adopted one is never replaced; "
+                f"spec.externalID: {verdict.why}, which takes a new object, and an adopted one is never replaced; "
                 "create a resource without externalID",
             )
-        body, key = issue.body(desired, now), issue.key(desired, sight.published)
-        steps = create(desired, recorded, nonce, body, key, anew=sight.found is not None)
+        body, key = judge.body(desired, now), judge.key(desired, sight)
+        steps = create(desired, recorded, nonce, body, key, verdict.overlap, anew=sight.found is not None)
         gone = (Delete(sight.found, desired.path),) if sight.found else ()
-        return Plan((*gone, *steps, *issue.publish(desired)), Events.CERTIFICATE_ISSUED, verdict.why)
+        return Plan((*gone, *steps, *judge.publish(desired, recorded, sight, verdict)), judge.EVENT, verdict.why)
     todo = change(desired, recorded, sight, current, nonce)
-    again = issue.republish(desired, sight, current) if verdict.publish else ()
+    again = judge.republish(desired, sight, current) if verdict.publish else ()
     return Plan((*todo.operations, *again), todo.event, todo.why, todo.drift, verdict.due)
 
 
@@ -107,13 +131,14 @@ def create(
     nonce: str,
     extra: Mapping[str, Any] | None = None,
     key: KeyRequest | KeyPair | None = None,
+    overlap: timedelta = timedelta(),
     *,
     anew: bool = False,
 ) -> tuple[Operation, ...]:
     """Claim and POST. An unspent claim whose object is known not to exist is used again, unless it has to be `anew`."""
     reuse = recorded.claim if recorded.unspent and recorded.finalizer and not anew else None
     body = {**desired.body(reuse or nonce), **(extra or {})}
-    post = Create(body, desired.path, key)
+    post = Create(body, desired.path, key, overlap)
     return (post,) if reuse else (Claim(nonce), post)
 
 

@@ -28,6 +28,7 @@ from edge_operator.declare import (
     SecretInput,
     SecretKeyRef,
     TextInput,
+    TLSSecretRef,
     Unordered,
 )
 from edge_operator.engine.operations import Stalled
@@ -77,7 +78,7 @@ def _field(name: str, info: FieldInfo) -> Field:
     sent, in_path = mark(SentAs), mark(InPath)
     reference = mark(Reference) or next((t for t in inner if isinstance(t, Reference)), None)
     parts = [t for t in inner if isinstance(t, type) and issubclass(t, Part)]
-    leaf = any(t in (AnyRef, ObjectRef, RemoteRef, SecretInput, TextInput) for t in parts)
+    leaf = any(t in (AnyRef, ObjectRef, RemoteRef, SecretInput, TextInput, TLSSecretRef) for t in parts)
     return Field(
         name=name,
         alias=info.alias or name,
@@ -125,6 +126,9 @@ def body(spec: BaseModel, bindings: Bindings) -> Body:
     for field in fields(type(spec)):
         value = getattr(spec, field.name)
         if value is None or field.local or field.in_path or isinstance(value, timedelta):
+            continue
+        if isinstance(value, TLSSecretRef):
+            out |= {wire: bindings.values[ref] for wire, ref in value.members.items()}
             continue
         out[field.wire] = value_of(value, field, bindings)
     return out

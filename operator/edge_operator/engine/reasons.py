@@ -61,6 +61,8 @@ class Events(StrEnum):
     REPLACED = "Replaced"
     DRIFT_CORRECTED = "DriftCorrected"
     CERTIFICATE_ISSUED = "CertificateIssued"
+    CERTIFICATE_UPLOADED = "CertificateUploaded"
+    TOKEN_ISSUED = "TokenIssued"  # noqa: S105 - a reason, not a password
     REMOTE_MISSING = "RemoteMissing"
     DELETION_BLOCKED = "DeletionBlocked"
     ABANDONED = "Abandoned"
@@ -102,6 +104,8 @@ MEANINGS: dict[StrEnum, str] = {
     Events.REPLACED: "A new remote object took the place of an old one.",
     Events.DRIFT_CORRECTED: "A change made elsewhere was undone.",
     Events.CERTIFICATE_ISSUED: "A certificate was issued and written to its Secret.",
+    Events.CERTIFICATE_UPLOADED: "A certificate was uploaded from its Secret.",
+    Events.TOKEN_ISSUED: "A token was issued and written to its Secret.",
     Events.REMOTE_MISSING: "The remote object vanished.",
     Events.DELETION_BLOCKED: "Deletion waits because something still uses this resource.",
     Events.ABANDONED: "The resource was let go and its remote object left, as asked.",

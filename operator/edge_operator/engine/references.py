@@ -8,7 +8,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from edge_operator.declare import AnyRef, ObjectRef, Reference, RemoteRef, SecretInput, SecretKeyRef, TextInput
+from edge_operator.declare import (
+    AnyRef,
+    ObjectRef,
+    Reference,
+    RemoteRef,
+    SecretInput,
+    SecretKeyRef,
+    TextInput,
+    TLSSecretRef,
+)
 from edge_operator.engine import project
 from edge_operator.engine.operations import Stalled, Waiting
 from edge_operator.engine.reasons import Stalls, Waits
@@ -69,6 +78,8 @@ def secret_keys(spec: BaseModel) -> dict[SecretKeyRef, str]:
 
 def _secret_keys(value: Any, at: str) -> Iterator[tuple[SecretKeyRef, str]]:
     match value:
+        case TLSSecretRef():
+            yield from ((ref, at) for ref in value.members.values())
         case SecretInput() | TextInput():
             if value.secret_key_ref is not None:
                 yield value.secret_key_ref, at

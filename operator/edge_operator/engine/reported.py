@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from edge_operator.api.wire import Entity, Ref, Wire
-from edge_operator.declare import InPath, Issued, Kind, Part, Reissues, SentAs, to_camel
+from edge_operator.declare import InPath, Issued, Kind, Part, Reissues, SentAs, TLSSecretRef, to_camel
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,13 @@ def fields(kind: Kind[Any]) -> Tree:
     """What the status of this kind can show, in the order of the read shape, `id`, `uri` and `createdAt` first."""
     read: Any = kind.api.read
     spec: Any = kind.spec
-    published = frozenset(output.source for output in kind.outputs)
+    uploaded = {
+        wire
+        for shape in spec.model_fields.values()
+        if _model(shape.annotation, TLSSecretRef)
+        for wire in TLSSecretRef.wires
+    }
+    published = frozenset(output.source for output in kind.outputs if output.source != "id") | uploaded
     return _remainder(read, spec, published, isinstance(kind.lifecycle, Issued))
 
 

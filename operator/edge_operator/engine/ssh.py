@@ -1,7 +1,9 @@
-"""Judges SSH certificates. Source: OpenSSH PROTOCOL.certkeys; API document, SSHHostCertificate."""
+"""Judges SSH certificates. Source: OpenSSH PROTOCOL.certkeys; API document, SSHUserCertificate."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,8 +15,20 @@ from edge_operator.engine.operations import Stalled
 from edge_operator.engine.reasons import Stalls
 
 
-def verify(certificate: str, *, public_key: str, principals: list[str], authority: str, now: datetime) -> None:
-    """Nothing, if the host certificate is what was asked for: type, key, principals, validity, signature.
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for. `critical_options` and `extensions` are None where the service's defaults will do."""
+
+    host: bool
+    public_key: str
+    principals: list[str]
+    authority: str
+    critical_options: Mapping[str, str] | None = None
+    extensions: Mapping[str, str] | None = None
+
+
+def verify(certificate: str, wish: Wish, now: datetime) -> None:
+    """Nothing, if the certificate is what was asked for: type, key, principals, options, validity, signature.
 
     Raises:
         Stalled: it is something else; the message says what.
@@ -25,23 +39,39 @@ def verify(certificate: str, *, public_key: str, principals: list[str], authorit
         raise _refused("the service returned a certificate that cannot be read") from error
     if not isinstance(signed, ssh.SSHCertificate):
         raise _refused("the service returned a plain key in place of a certificate")
-    if signed.type is not ssh.SSHCertificateType.HOST:
-        raise _refused("the service returned a user certificate in place of a host certificate")
-    if _bytes(signed.public_key()) != _bytes(load_public(public_key, "the public key")):
+    if (signed.type is ssh.SSHCertificateType.HOST) != wish.host:
+        other, asked = ("user", "host") if wish.host else ("host", "user")
+        raise _refused(f"the service returned a {other} certificate in place of a {asked} certificate")
+    if _bytes(signed.public_key()) != _bytes(load_public(wish.public_key, "the public key")):
         raise _refused("the certificate is for another key")
     found = sorted(p.decode() for p in signed.valid_principals)
-    if found != sorted(set(principals)):
+    if found != sorted(set(wish.principals)):
+        everybody = "any host" if wish.host else "any user"
         raise _refused(
-            f"the certificate is for {', '.join(found) or 'any host'}; {', '.join(principals)} was asked for"
+            f"the certificate is for {', '.join(found) or everybody}; "
+            f"{', '.join(wish.principals) or everybody} was asked for"
         )
+    _verify_options("critical options", wish.critical_options, signed.critical_options)
+    _verify_options("extensions", wish.extensions, signed.extensions)
     if now.timestamp() >= signed.valid_before:
         raise _refused("the certificate has expired already")
-    if _bytes(signed.signature_key()) != _bytes(load_public(authority, "the authority's public key")):
+    if _bytes(signed.signature_key()) != _bytes(load_public(wish.authority, "the authority's public key")):
         raise _refused("the certificate is signed by another authority")
     try:
         signed.verify_cert_signature()
     except InvalidSignature as error:
         raise _refused("the certificate's signature is wrong") from error
+
+
+def _verify_options(what: str, wish: Mapping[str, str] | None, found: Mapping[bytes, bytes]) -> None:
+    if wish is None:
+        return
+    names = {k.decode(errors="replace") for k in found}
+    if names != set(wish):
+        raise _refused(
+            f"the certificate's {what} are {', '.join(sorted(names)) or 'none'}; "
+            f"{', '.join(sorted(wish)) or 'none'} were asked for"
+        )
 
 
 def load_public(text: str, what: str) -> Any:

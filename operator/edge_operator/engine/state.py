@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from edge_operator.declare import GROUP, Body, Kind
+from edge_operator.declare import GROUP, Body, Kind, TLSSecretRef
 from edge_operator.engine import compare, digests, marker, project
 from edge_operator.engine.operations import KeyPair, Path
 from edge_operator.engine.project import Bindings, Field
@@ -17,6 +17,7 @@ CLAIM = f"{GROUP}/claim"
 FINALIZER = f"{GROUP}/remote-object"
 PAUSED = f"{GROUP}/paused"
 ABANDON = f"{GROUP}/abandon"
+ROTATE = f"{GROUP}/rotate-requested-at"
 REQUESTED = (f"{GROUP}/reconcile-requested-at", "reconcile.fluxcd.io/requestedAt")
 
 
@@ -76,6 +77,9 @@ def desired(kind: Kind[Any], spec: Policies, identity: Identity, bindings: Bindi
 
 def _remembered(spec: Policies, f: Field, plain: Body) -> Any:
     """What of a field its digest is made of: what the user wrote where that is what counts, else what is sent."""
+    value = getattr(spec, f.name)
+    if isinstance(value, TLSSecretRef):
+        return {wire: plain[wire] for wire in value.members}
     if f.local or f.immutable or f.wire not in plain:
         return spec.model_dump(mode="json", include={f.name})[f.name]
     return compare.normal(f, plain[f.wire])
@@ -158,6 +162,7 @@ class Published:
     id: str | None
     keys: frozenset[str]
     key_pair: KeyPair | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -172,6 +177,8 @@ class Sight:
     found: str | None = None
     missing: bool = False
     duplicates: tuple[tuple[str, Path], ...] = ()
+    rotate: bool = False
+    """Whether an annotation asks for a new token or certificate."""
     published: Published | None = None
 
 
@@ -179,6 +186,12 @@ def requested(meta: Mapping[str, Any]) -> str | None:
     """The value of the annotation that asks for a look at the remote object."""
     annotations = meta.get("annotations") or {}
     return next((annotations[name] for name in REQUESTED if name in annotations), None)
+
+
+def rotation(meta: Mapping[str, Any], status: Mapping[str, Any]) -> str | None:
+    """The value of the annotation that asks for a new token or certificate, if it was not heeded yet."""
+    asked = (meta.get("annotations") or {}).get(ROTATE)
+    return asked if asked and asked != status.get("lastHandledRotateAt") else None
 
 
 def stamp(time: datetime) -> str:

@@ -5,6 +5,7 @@ Source: RFC 5280; API document, TLSCertificate ("chain of PEM-encoded certificat
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime
 
 from cryptography import x509
@@ -28,7 +29,7 @@ def verify(chain_pem: str, key_pem: str, *, where: str, now: datetime) -> None:
     leaf = chain[0]
     if _spki(leaf.public_key()) != _spki(_key(key_pem, where).public_key()):
         raise _refused(where, "tls.key is not the key of the first certificate in tls.crt")
-    for index, (cert, issuer) in enumerate(zip(chain, chain[1:], strict=False)):
+    for index, (cert, issuer) in enumerate(itertools.pairwise(chain)):
         try:
             cert.verify_directly_issued_by(issuer)
         except (ValueError, TypeError, InvalidSignature) as error:

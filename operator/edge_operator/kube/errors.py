@@ -15,7 +15,7 @@ KubeError
 └── Unavailable         5xx: may have taken effect
 """
 
-# ruff: noqa: N818  # errors are named for the state they report, not for being errors
+# errors are named for the state they report, not for being errors
 
 from __future__ import annotations
 

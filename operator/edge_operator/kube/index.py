@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from edge_operator.declare import Kind
-from edge_operator.engine import issue, references
+from edge_operator.engine import references, verdict
 from edge_operator.engine.references import Named, Referent
 from edge_operator.ports import Memory, Resource, Snapshot
 
@@ -156,7 +156,7 @@ class Index:
             entry.ids = frozenset(p.ref.id for p in pointers if p.ref.id is not None)
             entry.reads = frozenset(k.name for k in references.secret_keys(model))
         if kind.outputs:
-            entry.writes = spec.get("secretName") or issue.default_secret(kind, entry.key[2])
+            entry.writes = spec.get("secretName") or verdict.default_secret(kind, entry.key[2])
         for named in entry.names:
             self._pointing.setdefault((named[0], namespace, named[1]), set()).add(entry.key)
         for id_ in entry.ids:

@@ -29,6 +29,7 @@ from edge_operator.kube.events import Recorder
 from edge_operator.kube.health import Health
 from edge_operator.kube.index import Index, Key
 from edge_operator.kube.queue import Backoff, WorkQueue
+from edge_operator.kube.sync import InitialSync
 from edge_operator.kube.watch import MetadataWatch
 from edge_operator.kube.world import System
 from edge_operator.ports import Resource
@@ -103,6 +104,7 @@ class Operator:
         self.settings, self.api = settings, api
         self.stop, self.watching = Stop(), asyncio.Event()
         self.world, self.index = System(), Index(KINDS)
+        self.sync = InitialSync(api, KINDS, self.index)
         terms = lease.Terms(settings.lease_seconds, settings.renew_seconds, settings.retry_seconds)
         self.leadership = lease.Leadership(
             api, settings.operator_namespace, LEASE_NAME, holder=settings.identity, terms=terms
@@ -138,39 +140,39 @@ class Operator:
 
     async def run(self) -> int:
         """Start, act until stopped, end in order; the exit code."""
+        watched = asyncio.Event()
         async with self._health():
             if not await self._prepared():
                 return OK
             tasks = [asyncio.create_task(work, name=name) for name, work in self._background().items()]
             acting = asyncio.create_task(self.leadership.run(self._act, self._rest), name="leadership")
-            watched = asyncio.Event()
             kopf = asyncio.create_task(self._watch(watched), name="watches")
             stopped = asyncio.create_task(self.stop.wait(), name="stop")
             done, _ = await asyncio.wait({acting, kopf, stopped, *tasks}, return_when=asyncio.FIRST_COMPLETED)
             failed = next((t for t in done if t is not stopped), None)
-            await self._wind_down(acting, kopf, watched, [stopped, *tasks])
-            await self.account.close()
-            if failed is None:
-                return OK
-            _log.error("ended because %s ended: %s", failed.get_name(), failed.exception() or "without an error")
-            return FAILED
+            await self._wind_down(acting, stopped, *tasks)
+        await self._unwatch(kopf, watched)
+        if failed is None:
+            return OK
+        _log.error("ended because %s ended: %s", failed.get_name(), failed.exception() or "without an error")
+        return FAILED
 
-    async def _wind_down(
-        self,
-        acting: asyncio.Task[None],
-        kopf: asyncio.Task[None],
-        watched: asyncio.Event,
-        others: list[asyncio.Task[Any]],
-    ) -> None:
-        """Passes end, then the Lease goes, then the events are written, then the watches end."""
+    async def _wind_down(self, acting: asyncio.Task[None], *others: asyncio.Task[Any]) -> None:
+        """Passes end, then the Lease goes, then the events are written, then everything else ends but the watches."""
         if not await self.queue.drain(DRAIN_SECONDS):
             _log.warning("some passes did not end in time; their resources are looked at again after the next start")
         await _cancelled(acting)
         await self.recorder.flush(2.0)
+        await _cancelled(*others)
+        await self.account.close()
+
+    @staticmethod
+    async def _unwatch(kopf: asyncio.Task[None], watched: asyncio.Event) -> None:
+        """End the watches, last of all: kopf waits for each task that began after it, its own or not."""
         watched.set()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(kopf), 10.0)
-        await _cancelled(kopf, *others)
+        await _cancelled(kopf)
 
     async def _prepared(self) -> bool:
         """Wait for the cluster to be prepared; False if stopped before."""
@@ -187,6 +189,7 @@ class Operator:
     async def _prepare(self) -> None:
         settings = self.settings
         await bootstrap.wait_for_definitions(self.api, KINDS, settings.namespaces)
+        await self.sync.note(settings.namespaces)
         self.controller.cluster = KubeCluster(
             self.api,
             self.index,
@@ -227,6 +230,7 @@ class Operator:
         await running
 
     async def _act(self) -> None:
+        await self.sync.done()
         self.queue.resume()
 
     async def _rest(self) -> None:

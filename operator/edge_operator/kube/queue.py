@@ -162,8 +162,6 @@ class WorkQueue(Generic[K]):
 
     def _kick(self) -> None:
         """Wake as many idle workers as there are ready keys, and set the timer for the next one."""
-        if self._paused:
-            return
         for _ in range(min(len(self._idle), self._schedule.ready(self._monotonic()))):
             self._wake(self._idle.popleft())
         self._arm()

@@ -17,6 +17,7 @@ from edge_operator.ports import Resource
 
 KIND_LABEL = f"{GROUP}/kind"
 ID_ANNOTATION = f"{GROUP}/id"
+SSH_AUTH = "kubernetes.io/ssh-auth"
 ATTEMPTS = 5
 
 
@@ -63,6 +64,7 @@ class Secrets:
             id=(secret["metadata"].get("annotations") or {}).get(ID_ANNOTATION),
             keys=frozenset(k for k, v in data.items() if v),
             key_pair=_key_pair(kind, data),
+            token=_token(kind, data),
         )
 
     async def publish(self, kind: Kind[Any], resource: Resource, name: str, id_: str, data: Mapping[str, str]) -> None:
@@ -81,6 +83,9 @@ class Secrets:
                     return
                 if not _ours(current, resource):
                     raise Stalled(Stalls.SECRET_CONFLICT, f"Secret {name!r} exists and is not this resource's")
+                if current["type"] == SSH_AUTH and _type(data) != SSH_AUTH:
+                    text = f"Secret {name!r} is of the type {SSH_AUTH} and would lose its private key; delete it"
+                    raise Stalled(Stalls.SECRET_CONFLICT, text)
                 patch = _patch(kind, resource, name, id_, data, current)
                 await self._api.merge_patch(paths.secret(namespace, name), patch)
             except (errors.Conflict, errors.NotFound):
@@ -129,6 +134,12 @@ def _key_pair(kind: Kind[Any], data: Mapping[str, str]) -> KeyPair | None:
     return KeyPair(_text(public, "the public key").strip(), _text(private, "the private key"))
 
 
+def _token(kind: Kind[Any], data: Mapping[str, str]) -> str | None:
+    """The token that the Secret keeps, where the kind has one."""
+    key = next((o.key for o in kind.outputs if o.source == "token"), "")
+    return _text(data[key], "the token") if data.get(key) else None
+
+
 def _encoded(data: Mapping[str, str]) -> dict[str, str]:
     return {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
 
@@ -153,10 +164,15 @@ def _secret(kind: Kind[Any], resource: Resource, name: str, id_: str, data: Mapp
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "type": "Opaque",
+        "type": _type(data),
         "metadata": {"name": name, "labels": labels, "annotations": annotations, "ownerReferences": [owner]},
         "data": _encoded(data),
     }
+
+
+def _type(data: Mapping[str, str]) -> str:
+    """The Secret's type, which cannot change later. Source: Kubernetes, types of Secret."""
+    return SSH_AUTH if "ssh-privatekey" in data else "Opaque"
 
 
 def _patch(kind: Kind[Any], resource: Resource, name: str, id_: str, data: Mapping[str, str], current: JSON) -> JSON:

@@ -18,7 +18,7 @@ class ServerSettings(BaseModel):
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     """Port to listen on; 0 lets the system pick one, and the line printed when ready names it."""
     database: Path | None = None
-    """SQLite file; it is made when it does not exist. None keeps everything in memory and forgets it at the end."""
+    """SQLite file, made when it does not exist. Left out, everything is in memory and forgotten at the end."""
     seed_api_key: Annotated[str | None, Field(min_length=1, max_length=256, repr=False)] = None
     """Token of the admin's key, which is made at start unless it exists. Only its hash is stored."""
     profile: str = "neutral"
@@ -26,7 +26,7 @@ class ServerSettings(BaseModel):
     page_size: Annotated[int, Field(ge=1, le=100)] = 100
     """At most so many items in a page of a list, whatever `limit` says."""
     rate_limit: Annotated[int | None, Field(ge=1)] = None
-    """Requests that the account may make in any 60 seconds; None for no limit."""
+    """Requests that the account may make in any 60 seconds; no limit where it is left out."""
     retry_after: bool = True
     """Whether an answer 429 says, in seconds, when to come back."""
     latency_seconds: Annotated[float, Field(ge=0, le=60)] = 0.0
@@ -36,7 +36,7 @@ class ServerSettings(BaseModel):
     unauthenticated_status: Literal[401, 403] = 401
     """Status for a missing, unknown or revoked key."""
     registered_ids: frozenset[str] | None = None
-    """Ids with the prefixes `bkdhr_`, `bkdtg_`, `ipp_`, `ca_` and `usr_` that may be referred to; None allows all."""
+    """Ids with the prefixes `bkdhr_`, `bkdtg_`, `ipp_`, `ca_` and `usr_` that may be referred to; left out, all may."""
     control: bool = False
     """Whether `/_control` answers: faults, request log and simulated agents, for tests. It needs no key."""
     request_log: Path | None = None

@@ -9,7 +9,7 @@ import functools
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from edge_operator.server import signing
@@ -26,7 +26,7 @@ _USER_VALIDITY: Final = timedelta(hours=24)
 _HOST_VALIDITY: Final = timedelta(days=365)
 _EXTENSIONS: Final = {"permit-pty": "", "permit-user-rc": ""}
 _CRITICAL_OPTIONS: Final = ("force-command", "source-address")
-_EARLIEST_YEAR: Final = 1970
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CURVE: Final = "p256"
 _KEY_SIZE: Final = 2048
 
@@ -102,7 +102,7 @@ def _moment(value: str, place: Place) -> datetime:
         moment = datetime.fromisoformat(value.upper()) if _RFC3339.fullmatch(value) else None
     except (ValueError, OverflowError):
         moment = None
-    if moment is None or moment.year < _EARLIEST_YEAR:
+    if moment is None or moment < _EARLIEST:
         raise place.problem(f"{shown(value)} is not an RFC 3339 time from 1970 on, such as 2026-01-02T03:04:05Z")
     return moment
 
