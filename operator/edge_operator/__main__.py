@@ -54,8 +54,11 @@ def _settings(model: type[M], values: dict[str, Any]) -> M:
         return model(**values)
     except ValidationError as error:
         found = error.errors(include_input=False, include_url=False)[0]
-        name = "-".join(str(part) for part in found["loc"]).replace("_", "-")
-        raise click.BadParameter(f"{found['msg']}", param_hint=f"--{name}") from None
+        text = found["msg"].removeprefix("Value error, ")
+        if not found["loc"]:
+            raise click.UsageError(text) from None
+        flags = {p.name: p.opts[0] for p in click.get_current_context().command.params}
+        raise click.BadParameter(text, param_hint=flags.get(str(found["loc"][0]), str(found["loc"][0]))) from None
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -95,6 +98,57 @@ def run(**values: Any) -> None:
     from edge_operator.kube import operator  # kopf and the Kubernetes client take a second that other commands save
 
     sys.exit(operator.main(settings))
+
+
+@cli.command("plan")
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    help="Manifest file or folder, or - for standard input; may be given again.",
+)
+@_option("--kubeconfig", Settings, "kubeconfig", _FILE)
+@click.option("--namespace", default="default", show_default=True, help="Namespace of manifests that name none.")
+@_option("--api-url", Settings, "api_url")
+@_option("--api-key-file", Settings, "api_key_file", _FILE)
+@_option("--api-profile", Settings, "api_profile")
+@_option("--operator-namespace", Settings, "operator_namespace")
+@_option("--cluster-id", Settings, "cluster_id")
+def plan(files: tuple[Path, ...], namespace: str, **values: Any) -> None:
+    """Print what the operator would do for manifests, and why, against the live account. Nothing is done.
+
+    Exit codes: 0 if every resource can go on, 1 if one would wait or stall, or the plan failed, 2 for wrong options.
+    """
+    settings = _settings(Settings, values)
+    from edge_operator.kube import commands
+
+    sys.exit(commands.main(commands.plan(settings, files, namespace)))
+
+
+@cli.command("import")
+@click.argument("kinds", nargs=-1)
+@click.option("--id", "ids", multiple=True, help="Import this object only; may be given again.")
+@click.option("--namespace", default="default", show_default=True, help="Namespace that the manifests name.")
+@_option("--api-url", Settings, "api_url")
+@_option("--api-key-file", Settings, "api_key_file", _FILE)
+@_option("--api-profile", Settings, "api_profile")
+def import_(kinds: tuple[str, ...], ids: tuple[str, ...], namespace: str, **values: Any) -> None:
+    """Print manifests for what the account holds: of the KINDS that are named, or of all.
+
+    Each adopts its object by externalID with deletionPolicy: Retain; applying them changes nothing in the account.
+    Secret values are never printed: a comment says which Secret a manifest needs.
+    """
+    settings = _settings(Settings, values)
+    from edge_operator.kinds import KINDS
+
+    if unknown := [k for k in kinds if k not in KINDS]:
+        raise click.BadParameter(f"{', '.join(unknown)}: kinds are {', '.join(KINDS)}", param_hint="KINDS")
+    from edge_operator.kube import commands
+
+    sys.exit(commands.main(commands.import_(settings, kinds, ids, namespace)))
 
 
 @cli.command("serve-api")

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from edge_operator.declare import Body, Kind, SecretKeyRef
 from edge_operator.engine.marker import Owner
 from edge_operator.engine.operations import KeyPair, KeyRequest, Path
+from edge_operator.engine.reasons import Events
 from edge_operator.engine.references import Named, Referent
 from edge_operator.engine.state import Identity, Published
 
@@ -165,6 +166,8 @@ class Outcome:
     failed: bool = False
     changed: bool = False
     gone: bool = False
+    event: Events | None = None
+    """What was done, if it is worth counting."""
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,21 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
     return await _report(line, progress, verdict, wanted, todo)
 
 
+async def propose(line: Pass, resource: Resource) -> Plan:
+    """What a pass would do, after a look at the remote object; nothing is done.
+
+    Raises:
+        Waiting, Stalled: a pass would end so before it did anything.
+    """
+    recorded = state.recorded(resource, line.identity.key)
+    line.memory.doubted = True  # so that the remote object is looked at, and not only what is recorded of it
+    wanted = await _resolve(line, _parse(line, resource))
+    sight = await observe(line, wanted, recorded, resource, None)
+    progress = Progress(resource, recorded)
+    progress.see(sight, wanted)
+    return plan.plan(wanted, progress.recorded, sight, line.world.now(), line.world.nonce())
+
+
 def _parse(line: Pass, resource: Resource) -> Policies:
     """The spec as a model. What the API server let through and a model refuses is said as plainly as there."""
     try:
@@ -202,17 +217,18 @@ async def _report(
         line.cluster.tell(progress.resource, todo.event, _story(todo, after))
     elif patch and isinstance(ended, Stalled | Unsupported):
         line.cluster.tell(progress.resource, verdict.reason, verdict.message, warning=True)
-    due = todo.due if todo is not None and ended is None else None
-    if ended is None and progress.recorded.previous:
-        due = min(p.delete_after for p in progress.recorded.previous)
+    dues = [p.delete_after for p in progress.recorded.previous]
+    if todo is not None and todo.due is not None:
+        dues.append(todo.due)
     after_seconds = ended.after_seconds if isinstance(ended, Waiting) else None
     return Outcome(
         ready=verdict.ready,
         reason=str(verdict.reason),
-        due=due,
+        due=min(dues, default=None) if ended is None else None,
         after_seconds=after_seconds,
         failed=isinstance(ended, Waiting) and ended.reason not in _WOKEN,
         changed=progress.changed or bool(patch),
+        event=todo.event if todo is not None and ended is None else None,
     )
 
 
@@ -297,7 +313,7 @@ async def _delete(line: Pass, resource: Resource) -> Outcome:
         return await _report(line, progress, _verdict(ended, progress), None, None, ended)
     event, said = _goodbye(progress.recorded, spec, abandoned=abandoned)
     line.cluster.tell(resource, event, said, warning=abandoned)
-    return Outcome(ready=False, reason=str(event), changed=True, gone=True)
+    return Outcome(ready=False, reason=str(event), changed=True, gone=True, event=event)
 
 
 def _may_go(line: Pass, resource: Resource) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Seconds = Annotated[float, Field(ge=0, le=86_400)]
 
@@ -59,3 +59,14 @@ class Settings(BaseModel):
     """How long a leader tries to renew its Lease before it stops acting, in seconds."""
     retry_seconds: Annotated[float, Field(gt=0, le=600)] = 2.0
     """How often the Lease is looked at, in seconds."""
+
+    @model_validator(mode="after")
+    def _lease_outlasts_a_call(self) -> Self:
+        """Otherwise the operator would run and never act. A fifteenth of the Lease is kept for clocks that differ."""
+        if not self.lease_seconds > self.renew_seconds > self.retry_seconds > 0:
+            raise ValueError("--lease should exceed --lease-renew, and that --lease-retry, and that 0")
+        if self.call_seconds >= self.lease_seconds * 14 / 15 - self.retry_seconds:
+            raise ValueError(
+                "--call-timeout should be shorter than --lease less --lease-retry, by a fifteenth of --lease"
+            )
+        return self

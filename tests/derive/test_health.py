@@ -7,23 +7,10 @@ from itertools import product
 from typing import Any
 
 import pytest
-from lupa import lua51  # type: ignore[import-untyped]  # has no types
 
-from derive import kstatus
+from derive.argo import agrees, judge
 from edge_operator.derive import health
 from edge_operator.kinds import KINDS
-
-SAME = {"Current": "Healthy", "InProgress": "Progressing", "Failed": "Degraded", "Terminating": "Progressing"}
-
-
-def judge(resource: dict[str, Any]) -> tuple[str, str]:
-    """Status and message that Argo CD would show."""
-    lua = lua51.LuaRuntime(unpack_returned_tuples=True, register_eval=False, register_builtins=False)
-    for name in ("string", "os", "io", "package", "require", "debug", "coroutine", "loadstring", "dofile", "loadfile"):
-        lua.globals()[name] = None
-    lua.globals()["obj"] = lua.table_from(resource, recursive=True)
-    found = lua.execute(health.SCRIPT)
-    return found["status"], found["message"]
 
 
 def resource(*conditions: tuple[str, str], generation: int = 3, observed: int = 3, **metadata: Any) -> dict[str, Any]:
@@ -76,7 +63,7 @@ def test_argo_cd_and_kstatus_agree_on_every_status() -> None:
         given = [("Ready", ready), ("Reconciling", reconciling), ("Stalled", stalled)]
         metadata: dict[str, Any] = {"deletionTimestamp": "2026-01-02T03:04:05Z"} if deleted else {}
         tried = resource(*((t, s) for t, s in given if s is not None), observed=observed, **metadata)
-        assert judge(tried)[0] == SAME[kstatus.verdict(tried)], tried
+        assert agrees(tried), tried
 
 
 @pytest.mark.parametrize("status", [None, {}, {"observedGeneration": 3}])

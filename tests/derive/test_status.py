@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from edge_operator import reconcile
 from edge_operator.declare import Kind, to_camel
 from edge_operator.derive import crd
 from edge_operator.engine import reported
@@ -61,6 +64,15 @@ def test_every_shown_value_has_a_place_in_the_schema(kind: Kind[Any]) -> None:
         place = schema
         for name in path.split("."):
             place = place["properties"][name]
+
+
+def test_everything_that_the_line_writes_has_a_place_in_the_schema() -> None:
+    """The API server drops what it does not know, and what is dropped is done again with every pass."""
+    written = set(re.findall(r'\bstatus\["(\w+)"\] = ', inspect.getsource(reconcile)))
+    places = [crd.schema(kind)["properties"]["status"]["properties"].keys() for kind in KINDS.values()]
+
+    assert written >= {"applied", "conditions", "lastHandledReconcileAt", "observedGeneration", "previous"}
+    assert written <= set().union(*places)
 
 
 def test_values_come_from_the_answer_and_nulls_are_left_out() -> None:

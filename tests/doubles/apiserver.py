@@ -6,7 +6,6 @@ derived schemas, owner references. Whoever holds it holds the cluster's state; p
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -34,6 +33,15 @@ class Gone(Exception):
     """404."""
 
 
+def copied(value: Any) -> Any:
+    """A deep copy of JSON, several times faster than one of anything."""
+    if isinstance(value, dict):
+        return {key: copied(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [copied(inner) for inner in value]
+    return value
+
+
 @cache
 def _schema(kind: str) -> Object:
     return crd.schema(KINDS[kind])
@@ -51,22 +59,22 @@ class ApiServer:
         self._versions, self._uids = itertools.count(1), itertools.count(1)
 
     def get(self, key: Key) -> Object | None:
-        return copy.deepcopy(self.objects.get(key))
+        return copied(self.objects.get(key))
 
     def of(self, kind: str) -> list[Object]:
-        return [copy.deepcopy(o) for (k, _, _), o in sorted(self.objects.items()) if k == kind]
+        return [copied(o) for (k, _, _), o in sorted(self.objects.items()) if k == kind]
 
     def apply(self, key: Key, changes: Mapping[str, Any], by: str = "user") -> Object:
         """Create, or replace those top-level members and the labels and annotations that are given."""
         before = self.objects.get(key)
-        after = copy.deepcopy(before) if before else self._new(key)
+        after = copied(before) if before else self._new(key)
         meta = dict(changes.get("metadata") or {})
         for part in ("labels", "annotations"):
             if part in meta:
                 merged = {**after["metadata"].get(part, {}), **meta.pop(part)}
                 after["metadata"][part] = {k: v for k, v in merged.items() if v is not None}
-        after["metadata"].update(copy.deepcopy(meta))
-        after.update({k: copy.deepcopy(v) for k, v in changes.items() if k not in ("metadata", "status")})
+        after["metadata"].update(copied(meta))
+        after.update({k: copied(v) for k, v in changes.items() if k not in ("metadata", "status")})
         if key[0] in KINDS:
             after = shaped(_schema(key[0]), after)
         if before is not None and before.get("spec") != after.get("spec"):
@@ -76,7 +84,7 @@ class ApiServer:
     def patch_metadata(self, key: Key, version: str | None, change: Callable[[Object], None], by: str) -> Object:
         """Change the metadata; the object goes when it is being deleted and its last finalizer went."""
         before = self._at(key, version)
-        after = copy.deepcopy(before)
+        after = copied(before)
         change(after["metadata"])
         if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers"):
             self._remove(key, by)
@@ -86,7 +94,7 @@ class ApiServer:
     def patch_status(self, key: Key, version: str | None, patch: Mapping[str, Any], by: str) -> Object:
         """Merge-patch the status, pruned and defaulted as its schema says."""
         before = self._at(key, version)
-        after = copy.deepcopy(before)
+        after = copied(before)
         after["status"] = merged(after.get("status") or {}, patch)
         after = shaped(_schema(key[0]), after)
         return self._store(key, before, after, by)
@@ -96,7 +104,7 @@ class ApiServer:
         if before["metadata"].get("finalizers"):
             if before["metadata"].get("deletionTimestamp"):
                 return
-            after = copy.deepcopy(before)
+            after = copied(before)
             after["metadata"]["deletionTimestamp"] = stamp(self.now())
             after["metadata"]["generation"] = after["metadata"].get("generation", 1) + 1
             self._store(key, before, after, by)
@@ -126,11 +134,11 @@ class ApiServer:
 
     def _store(self, key: Key, before: Object | None, after: Object, by: str) -> Object:
         if before is not None and before == after:
-            return copy.deepcopy(after)  # as the API server does: no change, no new version, no event
+            return copied(after)  # as the API server does: no change, no new version, no event
         after["metadata"]["resourceVersion"] = str(next(self._versions))
         self.objects[key] = after
         self._tell(key, before, after, by)
-        return copy.deepcopy(after)
+        return copied(after)
 
     def _remove(self, key: Key, by: str) -> None:
         before = self.objects.pop(key)
@@ -143,7 +151,7 @@ class ApiServer:
 
     def _tell(self, key: Key, before: Object | None, after: Object | None, by: str) -> None:
         for listener in self.listeners:
-            listener(key, copy.deepcopy(before), copy.deepcopy(after), by)
+            listener(key, copied(before), copied(after), by)
 
 
 def merged(target: Mapping[str, Any], patch: Mapping[str, Any]) -> Object:
@@ -156,7 +164,7 @@ def merged(target: Mapping[str, Any], patch: Mapping[str, Any]) -> Object:
             old = out.get(key)
             out[key] = merged(old if isinstance(old, Mapping) else {}, value)
         else:
-            out[key] = copy.deepcopy(value)
+            out[key] = copied(value)
     return out
 
 
@@ -173,5 +181,5 @@ def shaped(schema: Mapping[str, Any], value: Any) -> Any:
     out = {k: shaped(known[k], v) for k, v in value.items() if k in known and v is not None}
     for name, member in known.items():
         if name not in out and "default" in member:
-            out[name] = shaped(member, copy.deepcopy(member["default"]))
+            out[name] = shaped(member, copied(member["default"]))
     return out

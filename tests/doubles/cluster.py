@@ -220,8 +220,13 @@ def ids_at(resource: Resource) -> list[str]:
 
 
 def _pointers(resource: Resource) -> list[references.Pointer]:
+    return _parsed(resource["kind"], json.dumps(resource.get("spec") or {}))
+
+
+@functools.lru_cache(4096)
+def _parsed(kind: str, spec: str) -> list[references.Pointer]:
     try:
-        return references.pointers(KINDS[resource["kind"]].spec.model_validate(resource.get("spec") or {}))
+        return references.pointers(KINDS[kind].spec.model_validate(json.loads(spec)))
     except ValidationError:
         return []
 

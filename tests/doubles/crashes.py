@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 
 from doubles.cluster import ID
 from doubles.effects import Fate
-from doubles.rig import Rig
+from doubles.rig import GRACE_SECONDS, Rig
 from edge_operator.declare import Issued, Token
 from edge_operator.engine import marker, ssh
 from edge_operator.engine.state import CLAIM, FINALIZER
@@ -20,6 +20,8 @@ EVERYWHERE = (Fate.DIE_BEFORE, Fate.DIE_AFTER)
 CLUSTER = (Fate.CONFLICT, Fate.LOST_WRITE)
 REMOTE = (Fate.CUT_BEFORE, Fate.CUT_AFTER, Fate.FAULT_AFTER, Fate.GARBAGE_AFTER)
 FOREIGN = "not ours"
+LAG = {"kind": "lag", "seconds": 0.6 * GRACE_SECONDS}
+"""Lists leave out what is younger than that; the grace is longer, as it has to be."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ async def survive(kind: str, scenario: Scenario, fates: dict[int, Fate], seed: i
     async with Rig(seed=seed) as rig:
         await scenario.prepare(rig)
         done = len(rig.effects.log)
+        rig.faults(LAG)
         rig.effects.fates = {done + number: fate for number, fate in fates.items()}
         try:
             await _run(rig, kind, scenario)
@@ -171,24 +174,43 @@ async def judge(rig: Rig, kind: str, scenario: Scenario) -> None:
 
 
 def _judge_secret(rig: Rig, kind: str, remote: dict[str, Any]) -> None:
-    if not isinstance(KINDS[kind].lifecycle, Issued):
+    outputs = KINDS[kind].outputs
+    if not outputs:
         return
     name = f"example-{kind.lower()}"
     secret = rig.published(name)
     assert secret is not None
-    assert secret["metadata"]["annotations"][ID] == remote["id"], "the Secret is of another certificate"
+    assert secret["metadata"]["annotations"][ID] == remote["id"], "the Secret is of another object"
     assert rig.status(kind)["secretName"] == name
-    data, spec = secret["data"], rig.get(kind)["spec"]
-    assert data["ssh-host-key-cert.pub"].strip() == remote["certificate"]
-    ssh.verify(
-        data["ssh-host-key-cert.pub"],
-        ssh.Wish(True, data["ssh-host-key.pub"], spec["principals"], data["ca.pub"]),
-        rig.world.now(),
+    values = {o.source: secret["data"].get(o.key) for o in outputs}
+    match KINDS[kind].lifecycle:
+        case Issued():
+            assert values["certificate"] is not None
+            assert values["certificate"].strip() == remote["certificate"]
+            _judge_certificate(rig, kind, values)
+        case Token():
+            if kind == "APIKey":
+                with rig.app.store.read() as tx:
+                    assert rig.app.keyring.holder(tx, values["token"] or "") == remote["id"], "the token opens nothing"
+            assert values["token"], "a token was lost"
+            assert values["id"] == remote["id"]
+            assert values["previous.token"] is None, "a token of a predecessor that is gone"
+
+
+def _judge_certificate(rig: Rig, kind: str, values: dict[str, Any]) -> None:
+    spec, lifecycle = rig.get(kind)["spec"], KINDS[kind].lifecycle
+    assert isinstance(lifecycle, Issued)
+    wish = ssh.Wish(
+        host=lifecycle.host,
+        public_key=values["public_key"],
+        principals=spec["principals"],
+        authority=values["authority.public_key"],
     )
+    ssh.verify(values["certificate"], wish, rig.world.now())
     if "privateKey" in spec:
-        key = serialization.load_ssh_private_key(data["ssh-host-key"].encode(), None)
+        key = serialization.load_ssh_private_key(values["private_key"].encode(), None)
         public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
-        assert public.decode() == data["ssh-host-key.pub"].strip(), "private and public key do not belong together"
+        assert public.decode() == values["public_key"].strip(), "private and public key do not belong together"
 
 
 async def _judge_quiet(rig: Rig, kind: str) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from derive import argo
 from edge_operator.engine import reasons
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -33,6 +34,7 @@ def check(resource: Mapping[str, Any], before: Mapping[str, Any], secrets: Itera
     _expect(1 <= status.get("observedGeneration", -1) <= generation, "observedGeneration is not set", status)
     for condition in found.values():
         _check_condition(condition, generation, status)
+    _expect(argo.agrees(resource), "Argo CD and kstatus disagree", status)
     _check_times(found, {c["type"]: c for c in before.get("conditions") or ()}, status)
     _expect(all(_DIGEST.fullmatch(d) for d in (status.get("applied") or {}).values()), "not a digest", status)
     _expect(status.get("previous") != [] and status.get("applied") != {}, "empty members are left out", status)

@@ -10,14 +10,14 @@ Time moves only when everybody waits. A restart forgets all that a process knows
 
 from __future__ import annotations
 
-import copy
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import httpx
 
-from doubles.apiserver import ApiServer, Key, Object
+from doubles.apiserver import ApiServer, Key, Object, copied
 from doubles.cluster import Event, FakeCluster, points_at
 from doubles.effects import Died, Effects, Unreachable
 from doubles.wire import Exchanged, Wire
@@ -120,7 +120,7 @@ class Rig:
 
     def sample(self, kind: str, name: str = samples.NAME, **members: Any) -> Object:
         """A kind's example with everything that it needs, as `kubectl apply` of the samples would make it."""
-        *needs, manifest = samples.manifests(KINDS[kind])
+        *needs, manifest = copied(_manifests(kind))
         for need in needs:
             if need["kind"] == "Secret":
                 self.secret(need["metadata"]["name"], need["stringData"])
@@ -178,7 +178,7 @@ class Rig:
         """The objects of the kind's collection in the account, oldest first; looked at without a call."""
         with self.app.store.read() as tx:
             found: list[Stored] = tx.page(KINDS[kind].api.name, None, 10_000)
-        return [copy.deepcopy(item.doc) for item in reversed(found) if item.id not in self.given]
+        return [copied(item.doc) for item in reversed(found) if item.id not in self.given]
 
     def everything_remote(self) -> list[str]:
         """Ids of all objects of all kinds in the account."""
@@ -377,3 +377,9 @@ def _secrets_of(resource: Object) -> set[str]:
     except ValueError:
         return {written}
     return {ref.name for ref in read} | {written}
+
+
+@functools.cache
+def _manifests(kind: str) -> list[Object]:
+    """A kind's example and what it needs; reading YAML costs more than a whole scenario."""
+    return samples.manifests(KINDS[kind])

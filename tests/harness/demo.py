@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import yaml
 
@@ -37,6 +37,8 @@ class Demo:
         self._samples = samples
         self._limit = limit_seconds
         self._watch = Watch(world.cluster, NAMESPACE, screen, world.trouble)
+        self._before = {item["id"] for _, item in self._account()}
+        """What is in the account to begin with: the seeded API key, where keys are a kind of the operator."""
 
     def apply(self) -> list[Row]:
         """Apply the samples and watch them become Ready.
@@ -55,10 +57,9 @@ class Demo:
 
     def show(self, rows: Sequence[Row]) -> None:
         """Show what came of it in the account and in the cluster."""
-        url, key, _ = self._world.api
-        found = demo_account.account_rows(demo_account.objects(url, key), rows)
-        self._screen.title(f"What is now in the account at {url}")
-        self._screen.table(demo_account.COLUMNS, found)
+        found = [(path, item) for path, item in self._account() if item["id"] not in self._before]
+        self._screen.title(f"What is now in the account at {self._world.api[0]}")
+        self._screen.table(demo_account.COLUMNS, demo_account.account_rows(found, rows))
         self._screen.title(f"Secrets that the operator wrote to namespace {NAMESPACE}")
         self._screen.table(demo_account.SECRET_COLUMNS, demo_account.secret_rows(self._world.cluster, NAMESPACE))
 
@@ -99,13 +100,14 @@ class Demo:
         cluster.kubectl("delete", "-n", NAMESPACE, "--wait=false", "-f", self._samples)
         self._watch.until_gone(rows, self._limit)
         self._screen.say(f"  all are gone after {seconds_since(started)}", "green")
-        url, key, _ = self._world.api
-        left = [f"{path}/{item['id']}" for path, item in demo_account.objects(url, key)]
+        left = [f"{path}/{item['id']}" for path, item in self._account() if item["id"] not in self._before]
         with contextlib.suppress(HarnessError):  # the garbage collector needs a moment; what stays is reported
             wait_until(lambda: not demo_account.secret_rows(cluster, NAMESPACE), "the Secrets to go", 30)
         left += [f"secret/{row[0]}" for row in demo_account.secret_rows(cluster, NAMESPACE)]
-        self._screen.title(f"What is now in the account at {url}")
-        self._screen.say("  " + ("nothing: it is empty again" if not left else f"still there: {', '.join(left)}"))
+        self._screen.title(f"What is now in the account at {self._world.api[0]}")
+        self._screen.say(
+            "  " + ("nothing of the samples: it is empty again" if not left else f"still there: {', '.join(left)}")
+        )
         return left
 
     def explain(self, why: NotDone) -> None:
@@ -117,6 +119,10 @@ class Demo:
                 self._screen.say(f"    {condition}")
         self._screen.title("The operator's last log lines")
         self._screen.say(self._world.operator_log())
+
+    def _account(self) -> list[tuple[str, dict[str, Any]]]:
+        url, key, _ = self._world.api
+        return demo_account.objects(url, key)
 
     def _kubeconfig(self) -> Path:
         """A kubeconfig like the cluster's, with our namespace as its default."""

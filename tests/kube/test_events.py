@@ -258,7 +258,7 @@ def test_a_refused_event_is_counted_and_the_next_is_written(error: errors.KubeEr
 def test_what_is_remembered_is_bounded() -> None:
     async def scenario() -> None:
         api = MemoryAPI()
-        async with recording(api, Limits(pending=100_000, per_second=1e6)) as (recorder, _):
+        async with recording(api, Limits(pending=100_000, burst=5000)) as (recorder, _):
             for number in range(3000):
                 recorder.event("HTTPSEdge", {**EDGE, "uid": str(number)}, "Normal", "R", "m")
             await asyncio.sleep(60)

@@ -178,23 +178,35 @@ def test_a_broken_connection_is_opened_again_slower_and_slower() -> None:
     run(scenario())
 
 
-def test_after_a_recovery_pauses_are_short_again() -> None:
+@pytest.mark.parametrize("event", [True, False], ids=["after an event", "after a long quiet watch"])
+def test_after_a_recovery_pauses_are_short_again(event: bool) -> None:
     async def scenario() -> None:
         api, told = MemoryAPI(), Told()
+        away = True
 
         async def refuse(what: str) -> None:
-            if now() < 1100:
+            if away:
                 raise errors.Unreachable("refused", sent=False)
 
         api.fault = refuse
         async with watching(api, told):
-            await asyncio.sleep(140)
-            put(api, "a")
-            await settled()
+            await asyncio.sleep(200)
+            assert 0 == requests(api, "WATCH")
+            away = False
+            if event:
+                while not requests(api, "WATCH"):
+                    await asyncio.sleep(0.1)
+                put(api, "a")
+                await settled()
+            else:
+                await asyncio.sleep(60)
+            away = True
             api.end_watches()
+            await settled()
+            away = False
             put(api, "b")
             await asyncio.sleep(0.6)
-            assert ["+shop/a", "+shop/b"] == told.news()
+            assert "+shop/b" in told.news()
 
     run(scenario())
 
@@ -243,7 +255,7 @@ def test_a_forbidden_namespace_is_reported_once_and_others_go_on(caplog: pytest.
         run(scenario())
 
 
-def test_rights_taken_away_are_no_deletion() -> None:
+def test_rights_taken_away_are_no_deletion(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         api, told = MemoryAPI(), Told()
         put(api, "a")
@@ -267,7 +279,10 @@ def test_rights_taken_away_are_no_deletion() -> None:
             await asyncio.sleep(100)
             assert ["-shop/a"] == told.news()
 
-    run(scenario())
+    with caplog.at_level(logging.INFO):
+        run(scenario())
+    assert 1 == caplog.text.count("cannot be watched in the whole cluster")
+    assert 1 == caplog.text.count("can be watched in the whole cluster now")
 
 
 def test_a_listener_that_raises_misses_nothing_else(caplog: pytest.LogCaptureFixture) -> None:

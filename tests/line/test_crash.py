@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator
 
 import pytest
 
 from doubles.crashes import Scenario, effects_of, foreign, pairs, schedules, survive
+from doubles.effects import Died
 from doubles.rig import Rig
 from doubles.scenarios import EDITS
 from edge_operator.kinds import KINDS
@@ -59,10 +61,15 @@ async def _wipe_status(kind: str, rig: Rig) -> None:
     rig.api.patch_status((kind, "default", "example"), None, gone, "user")
 
 
-async def _delete_while_created(kind: str, rig: Rig) -> None:
-    """Created and deleted before the operator looks twice."""
+async def _wipe_id(kind: str, rig: Rig) -> None:
+    rig.api.patch_status((kind, "default", "example"), None, {"id": None}, "user")
+
+
+async def _create_and_delete(kind: str, rig: Rig) -> None:
+    """Deleted before the operator looks twice."""
     rig.sample(kind)
-    await rig.work()
+    with contextlib.suppress(Died):
+        await rig.work()
     if rig.exists(kind):
         rig.delete(kind)
 
@@ -73,6 +80,8 @@ def scenarios(kind: str) -> Iterator[Scenario]:
     for edit in EDITS[kind]:
         yield Scenario(f"edit {edit}", part(_in_sync, kind), part(_edit, kind, edit.members))
     yield Scenario("status wiped", part(_in_sync, kind), part(_wipe_status, kind))
+    yield Scenario("id wiped", part(_in_sync, kind), part(_wipe_id, kind))
+    yield Scenario("create and delete", part(_needs_only, kind), part(_create_and_delete, kind), gone=True)
     yield Scenario("delete", part(_in_sync, kind), part(_delete, kind), gone=True)
     if kind in RECREATED:
         yield Scenario("vanish", part(_in_sync, kind), part(_vanish, kind), rounds=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from doubles.rig import Rig
 from edge_operator.kinds import KINDS
 

@@ -17,7 +17,7 @@ import pytest
 
 from edge_operator.server.app import create_app
 from edge_operator.server.ids import Ids
-from edge_operator.server.store import Store, StoreError
+from edge_operator.server.store import Claim, Store, Stored, StoreError, Transaction
 
 from .account import KEY, Account, StillWorld, caller, settings
 from .conftest import Opener
@@ -141,6 +141,12 @@ async def test_two_processes_may_share_a_file(opened: Opener, tmp_path: Path) ->
     await asyncio.gather(*(account.make("/backends/weighted") for account in (one, two) for _ in range(20)))
     found = await two.ask("GET", "/backends/weighted")
     assert len({item["id"] for item in found["backends"]}) == 40
+    path = f"/backends/weighted/{found['backends'][0]['id']}"
+    for number in range(20):
+        changes = ({"description": f"{number}"}, {"metadata": f"{number}"})
+        await asyncio.gather(*(a.ask("PATCH", path, change) for a, change in zip((one, two), changes, strict=True)))
+        item = await one.ask("GET", path)
+        assert (item["description"], item["metadata"]) == (f"{number}", f"{number}")
 
 
 async def test_a_refused_request_leaves_nothing_behind(account: Account) -> None:
@@ -148,6 +154,21 @@ async def test_a_refused_request_leaves_nothing_behind(account: Account) -> None
     await account.refused("POST", "/edges/tcp", {"hostports": ["b:1", "a:1"]}, status=409)
     await account.make("/edges/tcp", hostports=["b:1"])
     assert len((await account.ask("GET", "/edges/tcp"))["tcp_edges"]) == 2
+
+
+def test_what_a_transaction_raises_undoes_all_that_it_did() -> None:
+    store = Store(None)
+
+    def work(tx: Transaction) -> None:
+        tx.insert(Stored("x_1", "x", {}), [Claim("scope", "value")])
+        tx.set_fact("name", 1)
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        store.write_now(work)
+    with store.read() as tx:
+        assert (tx.get("x", "x_1"), tx.fact("name"), tx.claimed_by(Claim("scope", "value"))) == (None, None, None)
+    store.close()
 
 
 async def test_a_kill_loses_nothing_that_was_answered_and_leaves_nothing_half(tmp_path: Path) -> None:

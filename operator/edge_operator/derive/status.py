@@ -75,6 +75,8 @@ class Publishing(Common):
 
     secret_name: str | None = None
     """Name of the Secret that holds the outputs."""
+    last_handled_rotate_at: str | None = None
+    """Value of the annotation rotate-requested-at that was last acted on."""
 
 
 def status(kind: Kind[Any]) -> Schema:

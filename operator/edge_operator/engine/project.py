@@ -55,6 +55,7 @@ class Field:
     unordered: bool
     caseless: bool
     secret: bool
+    text: bool
     part: type[Part] | None
 
 
@@ -93,6 +94,7 @@ def _field(name: str, info: FieldInfo) -> Field:
         unordered=mark(Unordered) is not None,
         caseless=mark(CaseInsensitive) is not None,
         secret=SecretInput in parts or TextInput in parts,
+        text=TextInput in parts,
         part=None if leaf or not parts else parts[0],
     )
 

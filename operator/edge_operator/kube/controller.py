@@ -9,6 +9,7 @@ from typing import Any
 
 from edge_operator.declare import Kind
 from edge_operator.engine.operations import Restart, shown
+from edge_operator.engine.reasons import Events
 from edge_operator.engine.state import Identity
 from edge_operator.kube import drift, errors, metrics
 from edge_operator.kube.client import KubeAPI
@@ -97,6 +98,7 @@ class Controller:
         else:
             if outcome is not None:
                 metrics.reconciled(key[0], outcome.reason, time.perf_counter() - started)
+                _count(key[0], outcome.event)
                 self._done(entry, snapshot, outcome)
 
     async def _current(self, entry: Entry) -> Resource | None:
@@ -143,3 +145,14 @@ class Controller:
 
     def _failed(self, key: Key) -> None:
         self.queue.offer(key, priority=Priority.RETRY, due=self._world.monotonic() + self.queue.failed(key))
+
+
+def _count(kind: str, event: Events | None) -> None:
+    """Count what a person would like to be told of by an alert."""
+    match event:
+        case Events.DRIFT_CORRECTED:
+            metrics.corrected(kind)
+        case Events.RECOVERED:
+            metrics.recovered(kind, "adopted")
+        case Events.ABANDONED:
+            metrics.abandoned(kind)

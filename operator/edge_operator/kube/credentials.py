@@ -62,6 +62,11 @@ class Credentials:
         return f"Credentials({self.server!r})"
 
     @property
+    def place(self) -> str:
+        """Where they are from, for messages."""
+        return self.kubeconfig or "the pod's service account"
+
+    @property
     def server(self) -> str:
         """The address of the API server, for example `https://10.0.0.1:443`."""
         return str(self.configuration.host).rstrip("/") if self.configuration else ""
@@ -120,10 +125,11 @@ class Credentials:
                 self._loader = await config.load_kube_config(  # type: ignore[no-untyped-call]  # as above
                     self.kubeconfig, client_configuration=settings, persist_config=False
                 )
+            _check(settings.host)
         except Exception as error:
-            where = self.kubeconfig or "the pod's service account"
-            raise errors.NotConfigured(f"{where}: {_readable(error)}") from error
+            raise errors.NotConfigured(f"{self.place}: {_readable(error)}") from error
         self._remember(settings)
+        # Authorities of clusters often lack an extension that Python 3.13 insists on; chain and name are checked.
         settings.disable_strict_ssl_verification = True
         settings.proxy = settings.proxy or _proxy(settings.host)
         return settings
@@ -168,6 +174,21 @@ def _place(kubeconfig: Path | None, environ: Mapping[str, str]) -> str | None:
             f"no service account of a pod, and no kubeconfig at {named}; name one by --kubeconfig or KUBECONFIG"
         )
     return named
+
+
+def _check(server: str) -> None:
+    """Look whether an address can be one.
+
+    Raises:
+        ConfigException: it cannot.
+    """
+    try:
+        parts = urlsplit(server)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fine = False
+    if not fine:
+        raise config.ConfigException("the server should be a URL, for example https://10.0.0.1:6443")
 
 
 def _proxy(server: str) -> str | None:

@@ -95,7 +95,7 @@ class _Bucket:
         if self.tokens >= 1:
             self.tokens -= 1
             return 0.0
-        return (1 - self.tokens) / self.per_second
+        return max(0.001, (1 - self.tokens) / self.per_second)
 
 
 class Recorder:

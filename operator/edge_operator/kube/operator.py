@@ -231,6 +231,7 @@ class Operator:
 
     async def _act(self) -> None:
         await self.sync.done()
+        _log.info("%d resources are known; work begins", len(self.index))
         self.queue.resume()
 
     async def _rest(self) -> None:

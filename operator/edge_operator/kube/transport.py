@@ -72,8 +72,8 @@ class Transport:
         try:
             self._rest: Any = rest.RESTClientObject(settings)
         except (OSError, ValueError) as error:
-            where = credentials.kubeconfig or "the pod's service account"
-            raise errors.NotConfigured(f"{where}: unusable certificate or key: {readable(error)}") from error
+            text = f"{credentials.place}: unusable certificate or key: {readable(error)}"
+            raise errors.NotConfigured(text) from error
 
     async def close(self) -> None:
         """Close all connections, those of open watches included."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import random
 import time
 import traceback
@@ -147,18 +146,23 @@ class MetadataWatch:
 
     async def _watch(self, scope: _Scope) -> bool:
         """Tell what changes, until the watch ends; whether it was of use, so that the next may begin at once."""
-        began = self._monotonic()
+        began, useful = self._monotonic(), False
         watch = self._api.watch(scope.path, resource_version=scope.version, metadata_only=True, **self._query)
-        async with aclosing(watch) as events:
-            async for type_, item in events:
-                metadata = item["metadata"]
-                if type_ == "DELETED":
-                    self._note_gone(scope, (metadata.get("namespace", ""), metadata["name"]))
-                elif type_ != "BOOKMARK":
-                    self._note(scope, metadata)
-                scope.version = metadata["resourceVersion"]
-                began, scope.failures = -math.inf, 0
-        return self._monotonic() - began >= self._pauses.useful_seconds
+        try:
+            async with aclosing(watch) as events:
+                async for type_, item in events:
+                    metadata = item["metadata"]
+                    if type_ == "DELETED":
+                        self._note_gone(scope, (metadata.get("namespace", ""), metadata["name"]))
+                    elif type_ != "BOOKMARK":
+                        self._note(scope, metadata)
+                    scope.version = metadata["resourceVersion"]
+                    useful = True
+        finally:
+            useful = useful or self._monotonic() - began >= self._pauses.useful_seconds
+            if useful:
+                scope.failures = 0
+        return useful
 
     def _note(self, scope: _Scope, metadata: JSON) -> tuple[str, str]:
         key = (metadata.get("namespace", ""), metadata["name"])

@@ -35,12 +35,46 @@ def registry(kinds: Mapping[str, Kind[Any]], credentials: Credentials, on_event:
     return found
 
 
+class _NoDiffBase(kopf.DiffBaseStorage):
+    """Remembers nothing and extracts nothing: without change handlers nobody compares, and copies cost."""
+
+    def build(self, **_: Any) -> kopf.BodyEssence:
+        return kopf.BodyEssence()
+
+    def fetch(self, **_: Any) -> None:
+        return None
+
+    def store(self, **_: Any) -> None:
+        pass
+
+
+class _NoProgress(kopf.ProgressStorage):
+    """Remembers nothing: without change handlers there is no progress."""
+
+    def fetch(self, **_: Any) -> None:
+        return None
+
+    def store(self, **_: Any) -> None:
+        pass
+
+    def purge(self, **_: Any) -> None:
+        pass
+
+    def touch(self, **_: Any) -> None:
+        pass
+
+    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
+        return essence
+
+
 def settings() -> kopf.OperatorSettings:
     """Kopf without what costs and is not used: no posting, no peering, no scanning, no storages, short idle workers."""
     out = kopf.OperatorSettings()
     out.posting.enabled = False
     out.peering.standalone = True
     out.scanning.disabled = True
+    out.persistence.diffbase_storage = _NoDiffBase()
+    out.persistence.progress_storage = _NoProgress()
     out.queueing.idle_timeout = 0.5
     out.queueing.exit_timeout = 1.0
     out.process.ultimate_exiting_timeout = 30

@@ -12,7 +12,7 @@ from edge_operator.api import events, modules
 from edge_operator.api.catalog import COLLECTIONS
 from edge_operator.api.profiles import Profile
 from edge_operator.api.wire import Body, Collection, Wire
-from edge_operator.server import paging
+from edge_operator.server import paging, problems
 from edge_operator.server.operations import OPERATIONS, Operation
 from edge_operator.server.required import REQUIRED
 from edge_operator.server.rules.every import RULES
@@ -20,32 +20,14 @@ from edge_operator.server.settings import ServerSettings
 
 Schema = dict[str, Any]
 _REF: Final = "#/components/schemas/"
-_ERROR: Final = {
-    "type": "object",
-    "description": "Every refusal has this one shape.",
-    "properties": {
-        "error_code": {"type": "string", "description": "What is wrong, for programs. Absent on a 404."},
-        "status_code": {"type": "integer", "description": "The status, once more."},
-        "msg": {"type": "string", "description": "Where, what was found, and what is expected, for people."},
-        "details": {
-            "type": "object",
-            "properties": {"operation_id": {"type": "string"}},
-            "required": ["operation_id"],
-            "additionalProperties": {"type": "string"},
-        },
-    },
-    "required": ["status_code", "msg", "details"],
-    "additionalProperties": False,
-}
-_REFUSALS: Final = {
+_REFUSALS: Final[Mapping[int | str, str]] = {
     400: "The request is invalid; `msg` names the member, parameter or header.",
     401: "There is no API key, or it is unknown or revoked.",
     403: "The caller may not do this.",
     404: "There is no such resource, or the module is not set.",
     409: "Another resource stands in the way; `msg` names it.",
     429: "Too many requests in a minute.",
-    500: "A fault of the server.",
-    503: "The database is held by another process.",
+    "5XX": "A fault of the server, or 503 while another process holds the database.",
 }
 _SUMMARIES: Final = {
     "create": "Create",
@@ -136,7 +118,7 @@ def _success(operation: Operation) -> dict[str, Any]:
 
 def _refusals(operation: Operation, settings: ServerSettings) -> dict[str, Any]:
     rules = RULES[operation.collection.name]
-    statuses = {400, settings.unauthenticated_status, 429, 500, 503}
+    statuses: set[int | str] = {400, settings.unauthenticated_status, 429, "5XX"}
     if operation.verb == "create" and "owner_id" in rules.fields:
         statuses.add(403)
     if operation.path.count("{") > (operation.verb == "create"):
@@ -147,7 +129,7 @@ def _refusals(operation: Operation, settings: ServerSettings) -> dict[str, Any]:
         statuses.add(409)
     content = {"application/json": {"schema": {"$ref": _REF + "Error"}}}
     found: dict[str, Any] = {
-        str(status): {"description": _REFUSALS[status], "content": content} for status in sorted(statuses)
+        str(status): {"description": _REFUSALS[status], "content": content} for status in sorted(statuses, key=str)
     }
     found["429"]["headers"] = {
         "Retry-After": {"schema": {"type": "string"}, "description": "In how many seconds to come back."}
@@ -165,13 +147,34 @@ def _schemas(profile: Profile) -> dict[str, Schema]:
         _as_answered(schema)
     for shape, needed in REQUIRED.items():
         _require(requests[shape.__name__], needed)
-    schemas = {**answers, **requests, "Error": _ERROR}
+    schemas = {**answers, **requests, "Error": _error(profile.error_code_prefix)}
     for name, names in _renamed(profile).items():
         schemas[name]["properties"] = {names.get(k, k): v for k, v in schemas[name]["properties"].items()}
         if "required" in schemas[name]:
             schemas[name]["required"] = [names.get(k, k) for k in schemas[name]["required"]]
     schemas.update({f"{c.read.__name__}List": _list(c) for c in COLLECTIONS.values() if "list" in c.verbs})
     return dict(sorted(schemas.items()))
+
+
+def _error(prefix: str) -> Schema:
+    codes = sorted(prefix + code.name for code in problems.CODES if code.name)
+    return {
+        "type": "object",
+        "description": "Every refusal has this one shape.",
+        "properties": {
+            "error_code": {"enum": codes, "description": "What is wrong, for programs. Absent on a 404."},
+            "status_code": {"type": "integer", "description": "The status, once more."},
+            "msg": {"type": "string", "description": "Where, what was found, and what is expected, for people."},
+            "details": {
+                "type": "object",
+                "properties": {"operation_id": {"type": "string"}},
+                "required": ["operation_id"],
+                "additionalProperties": {"type": "string"},
+            },
+        },
+        "required": ["status_code", "msg", "details"],
+        "additionalProperties": False,
+    }
 
 
 def _models(*groups: Iterable[type[Wire | Body]]) -> dict[str, Schema]:

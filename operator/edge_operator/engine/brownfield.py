@@ -1,0 +1,86 @@
+"""Writes a spec for what an account already holds: the projection the other way round."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edge_operator.declare import GROUP, VERSION, Body, Kind, TLSSecretRef
+from edge_operator.engine import compare, marker
+from edge_operator.engine.project import Field, fields
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A custom resource that adopts a remote object, and what has to be there before it can be in sync."""
+
+    document: dict[str, Any]
+    needs: tuple[str, ...] = ()
+
+
+def manifest(kind: Kind[Any], answer: Body, namespace: str) -> Manifest | None:
+    """The resource that adopts this object without changing it; None if the object has an owner already.
+
+    Its deletionPolicy is Retain: what was there before Kubernetes stays when the resource goes.
+    """
+    own, who = marker.split(str(answer.get("metadata") or ""))
+    if who is not None:
+        return None
+    name = name_of(kind, answer["id"])
+    needs: list[str] = []
+    held = {**compare.held(kind, answer), "metadata": own}
+    spec: dict[str, Any] = {"externalID": answer["id"], "deletionPolicy": "Retain"}
+    for field in fields(kind.spec):
+        if field.local:
+            continue
+        if field.in_path:
+            spec[field.alias] = {"id": answer[field.in_path]}
+        elif _uploads(kind, field):
+            spec[field.alias] = {"name": f"{name}-tls"}
+            needs.append(f"Secret {name}-tls of the type kubernetes.io/tls with the certificate that was uploaded")
+        elif (value := held.get(field.wire)) not in (None, "", [], {}):
+            spec[field.alias] = _value(field, value, name, needs)
+    if "allow_any_principal" in kind.spec.model_fields and not spec.get("principals"):
+        spec["allowAnyPrincipal"] = True
+    document = {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": kind.name,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }
+    return Manifest(document, tuple(needs))
+
+
+def name_of(kind: Kind[Any], id_: str) -> str:
+    """A name for the resource that is the same whenever it is made: `weightedbackend-1f2e3d4c5b`."""
+    return f"{kind.name.lower()}-{hashlib.sha256(id_.encode()).hexdigest()[:10]}"
+
+
+def _uploads(kind: Kind[Any], field: Field) -> bool:
+    return kind.spec.model_fields[field.name].annotation is TLSSecretRef
+
+
+def _value(field: Field, value: Any, name: str, needs: list[str]) -> Any:
+    """One field's value as a user would write it."""
+    if field.text:
+        return {"value": value}
+    if field.secret:
+        key = field.alias
+        needs.append(f"key {key!r} in Secret {name} with the value that the service holds")
+        return {"secretKeyRef": {"name": name, "key": key}}
+    if field.keyed and field.part is not None:
+        inner = {f.name: f.alias for f in fields(field.part)}
+        by, weight = inner[field.keyed.by], inner[field.keyed.value]
+        return [{by: {"id": key}, weight: item} for key, item in value.items()]
+    if field.reference is not None:
+        return [{"id": item} for item in value] if isinstance(value, list) else {"id": value}
+    if field.part is not None and isinstance(value, Mapping):
+        return {f.alias: _value(f, value[f.wire], name, needs) for f in fields(field.part) if _said(f, value)}
+    return value
+
+
+def _said(field: Field, value: Mapping[str, Any]) -> bool:
+    """Whether the service holds something there; a secret that it does not return is there all the same."""
+    return value.get(field.wire) not in (None, [], {}, "") or (field.secret and not field.text and field.wire in value)

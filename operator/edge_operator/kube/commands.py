@@ -1,0 +1,101 @@
+"""Commands for people beside the operator: they read the cluster and the account, and write nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from edge_operator.api import profiles
+from edge_operator.api.errors import Misuse
+from edge_operator.engine import brownfield
+from edge_operator.engine.operations import Stalled, Unsupported, Waiting
+from edge_operator.kinds import KINDS
+from edge_operator.kube import bootstrap, errors, logs, preview
+from edge_operator.kube.account import Account, KeyUnreadable
+from edge_operator.kube.client import KubeAPI
+from edge_operator.remote import Connection
+from edge_operator.settings import Settings
+
+OK, FAILED = 0, 1
+
+
+def main(command: Coroutine[Any, Any, int]) -> int:
+    """The exit code of a command; what goes wrong is one line on standard error."""
+    logs.configure("warning", "plain")
+    try:
+        return asyncio.run(command)
+    except (errors.KubeError, profiles.ProfileError, KeyUnreadable, Misuse, preview.ManifestError) as why:
+        sys.stderr.write(f"edge-operator: {why}\n")
+        return FAILED
+
+
+async def plan(settings: Settings, files: Sequence[Path], namespace: str) -> int:
+    """Print what would be done for manifests; FAILED if one of them cannot go on."""
+    wanted = preview.manifests(preview.texts(files, sys.stdin), namespace)
+    account = _account(settings)
+    try:
+        async with await KubeAPI.connect(settings.kubeconfig) as api:
+            found = await preview.previews(
+                api,
+                account.remote,
+                wanted,
+                cluster_id=await bootstrap.cluster_identity(api, settings.cluster_id),
+                key=await preview.digest_key(api, settings.operator_namespace),
+            )
+    finally:
+        await account.close()
+    preview.show(found, sys.stdout)
+    return FAILED if any(p.obstacle for p in found) else OK
+
+
+async def import_(settings: Settings, kinds: Sequence[str], ids: Sequence[str], namespace: str) -> int:
+    """Print manifests for what the account holds; FAILED if an id was not found or a list failed."""
+    account, missing = _account(settings), set(ids)
+    try:
+        for kind in KINDS.values():
+            if kinds and kind.name not in kinds:
+                continue
+            listing = await account.remote.listing(kind.api, 0.0)
+            for answer in listing.objects.values():
+                if ids and answer["id"] not in ids:
+                    continue
+                missing.discard(answer["id"])
+                _print(brownfield.manifest(kind, answer, namespace), answer["id"])
+    except (Waiting, Stalled, Unsupported) as why:
+        sys.stderr.write(f"edge-operator: {why}\n")
+        return FAILED
+    finally:
+        await account.close()
+    for id_ in sorted(missing):
+        sys.stderr.write(f"edge-operator: {id_}: not in the account, or of a kind that is not imported\n")
+    return FAILED if missing else OK
+
+
+def _print(manifest: brownfield.Manifest | None, id_: str) -> None:
+    if manifest is None:
+        sys.stdout.write(f"# {id_} has an owner marker already and is left out\n")
+        return
+    sys.stdout.write("---\n")
+    for need in manifest.needs:
+        sys.stdout.write(f"# needs {need}\n")
+    yaml.safe_dump(manifest.document, sys.stdout, sort_keys=False, allow_unicode=True)
+
+
+def _account(settings: Settings) -> Account:
+    """The account for reading: whatever would write is refused before it is sent."""
+    connection = Connection(time.monotonic, may_act=lambda _: False, call_seconds=settings.call_seconds)
+    profile = profiles.load(settings.api_profile)
+    return Account(
+        settings.api_url,
+        settings.api_key_file,
+        profile,
+        connection,
+        observer=lambda _: None,
+        on_change=lambda: None,
+    )
