@@ -119,7 +119,7 @@ def test_it_stays_usable_until_ctrl_c_and_leaves_nothing() -> None:
             process.send_signal(signal.SIGINT)
             rest, _ = process.communicate(timeout=60)
         finally:
-            process.kill()
+            process.terminate()  # after a failure; it cleans up
 
     assert len(shown.split()) == len(KINDS)
     assert process.returncode == 0, rest

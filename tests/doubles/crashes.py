@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from doubles.cluster import ID
 from doubles.effects import Fate
 from doubles.rig import GRACE_SECONDS, Rig
+from doubles.world import key_pair
 from edge_operator.declare import Issued, Token
 from edge_operator.engine import marker, ssh
 from edge_operator.engine.state import CLAIM, FINALIZER
@@ -144,8 +145,6 @@ def _least(rig: Rig, kind: str, number: int) -> dict[str, Any]:
 
 
 def _any_public_key() -> str:
-    from doubles.world import key_pair
-
     return key_pair(number=999).public
 
 

@@ -81,11 +81,6 @@ _EDITS: dict[str, tuple[Edit, ...]] = {
         Edit("reissued", {"principals": ["web-2.example.com"]}, ("POST", "DELETE")),
         Edit("lifetime", {"validFor": "1000h"}, ("POST", "DELETE")),
     ),
-    "AgentIngress": (Edit("description", {"description": "other words"}, ("PATCH",)),),
-    "TCPEdge": (
-        Edit("hostports", {"hostports": ["other.example.com:5672"]}, ("PATCH",)),
-        Edit("module removed", {"ipRestriction": None}, ("DELETE ip_restriction",)),
-    ),
     "TCPEdge": (
         Edit("hostports", {"hostports": ["other.example.com:5672"]}, ("PATCH",)),
         Edit("module changed", {"backend": {"ref": {"id": "bkdtg_2"}}}, ("PATCH",)),

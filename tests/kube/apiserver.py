@@ -159,7 +159,7 @@ def pair(name: str, issuer: str = "") -> Pair:
 
 
 def tls(folder: Path, clients: str = "") -> ssl.SSLContext:
-    """TLS of a server whose certificate the authority "ca" issued; it wants a client certificate of `clients`, if named."""
+    """TLS of a server whose certificate the authority "ca" issued; `clients` is whose client certificates it wants."""
     own = pair("server", "ca")
     file = folder / "server.pem"
     file.write_bytes(own.certificate + own.key)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -224,11 +224,10 @@ async def test_nothing_of_a_library_comes_out_whatever_the_answer(tmp_path: Path
         with pytest.raises(errors.KubeError) as raised:
             await api.create(EDGES, {})
         assert raised.value.executed is None or type(raised.value) is errors.BadRequest
-        with pytest.raises(errors.KubeError):
-            async with aclosing(api.watch(EDGES, resource_version="1")) as events:
-                async for _ in events:
-                    pass
-                raise errors.Unreachable("ended in peace, which is no error for a watch", sent=True)
+        with suppress(
+            errors.KubeError
+        ):  # some answers are an empty watch, which is no error; nothing else may come out
+            await watched(api)
 
 
 UNREACHABLE = [
@@ -396,11 +395,10 @@ async def test_neither_bodies_nor_tokens_are_logged_or_in_messages(
     with caplog.at_level(logging.DEBUG):
         for answer in (replies((200, {"data": "canary-body"})), replies(status(401, "Unauthorized")), hang):
             async with talking(tmp_path, answer, QUICK) as (api, _):
-                try:
-                    await api.create(SECRETS, {"data": {"key": "canary-body"}})
-                except errors.KubeError as error:
-                    caplog.records.append(logging.makeLogRecord({"msg": repr(error)}))
-                    assert "canary" not in str(error)
+                (said,) = await asyncio.gather(
+                    api.create(SECRETS, {"data": {"key": "canary-body"}}), return_exceptions=True
+                )
+                assert isinstance(said, dict) or "canary" not in repr(said)
                 assert "canary" not in repr(api.credentials)
     assert "canary" not in caplog.text
 

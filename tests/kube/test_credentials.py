@@ -1,5 +1,6 @@
 """Kubeconfigs of every sort, the pod's service account, and tokens that are renewed."""
 
+import asyncio
 import stat
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,7 @@ async def test_verification_is_left_out_only_where_the_kubeconfig_says_so(tmp_pa
             assert {"kind": "X"} == await api.get(PATH)
 
 
-UNUSABLE: list[tuple[str, Any]] = [
+UNUSABLE: list[tuple[Any, str]] = [
     ("", "empty"),
     ("nonsense", "no mapping"),
     ("a: [", "no YAML"),
@@ -217,6 +218,27 @@ async def test_a_token_that_stays_refused_is_not_read_again_and_again(tmp_path: 
             with pytest.raises(errors.Unauthorized):
                 await api.get(PATH)
     assert "Bearer late" == server.requests[-1][2]["Authorization"]
+
+
+async def test_a_refused_token_whose_file_is_gone_is_a_refused_token(tmp_path: Path) -> None:
+    async with serving(replies(status(401, "Unauthorized"))) as server:
+        path = kubeconfig(tmp_path, server.url, {"token": "t"})
+        async with await KubeAPI.connect(path) as api:
+            path.unlink()
+            with pytest.raises(errors.Unauthorized):
+                await api.get(PATH)
+
+
+async def test_many_refused_requests_read_the_kubeconfig_once_and_all_succeed(tmp_path: Path) -> None:
+    async def only_new(request: web.Request) -> web.StreamResponse:
+        fine = request.headers["Authorization"] == "Bearer new"
+        return web.json_response({}, status=200 if fine else 401)
+
+    async with serving(only_new) as server:
+        path = kubeconfig(tmp_path, server.url, {"token": "old"})
+        async with await KubeAPI.connect(path) as api:
+            kubeconfig(tmp_path, server.url, {"token": "new"})
+            await asyncio.gather(*(api.get(PATH) for _ in range(10)))
 
 
 async def test_kopf_gets_the_same_credentials(tmp_path: Path) -> None:

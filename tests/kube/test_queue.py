@@ -195,7 +195,7 @@ def test_what_raises_is_tried_again_later_and_later_and_says_nothing_of_its_text
 
         async def __call__(self, key: str) -> None:
             if key == "a":
-                raise ValueError("-".join(("canary", "7261")))
+                raise ValueError(f"canary-{7000 + 261}")
             Failing.done += (key,)
 
     with caplog.at_level(logging.ERROR):
@@ -243,7 +243,7 @@ def test_every_offer_is_followed_by_a_run_that_began_after_it(
             await asyncio.sleep(600)
             assert queue.snapshot().running == 0
             assert sum(queue.snapshot().ready.values()) == queue.snapshot().scheduled == 0
-        last = dict((key, began) for began, key in work.begun)
+        last = {key: began for began, key in work.begun}
         assert all(last[key] >= offered for key, offered in offers.items())
         assert work.most <= workers
 

@@ -41,7 +41,7 @@ def manifest(kind: Kind[Any], answer: Body, namespace: str) -> Manifest | None:
             spec[field.alias] = {"name": f"{name}-tls"}
             needs.append(f"Secret {name}-tls of the type kubernetes.io/tls with the certificate that was uploaded")
         elif (value := held.get(field.wire)) not in (None, "", [], {}):
-            spec[field.alias] = _value(field, value, name, needs)
+            spec[field.alias] = _value(field, value, field.alias, name, needs)
     if "allow_any_principal" in kind.spec.model_fields and not spec.get("principals"):
         spec["allowAnyPrincipal"] = True
     document = {
@@ -62,14 +62,13 @@ def _uploads(kind: Kind[Any], field: Field) -> bool:
     return kind.spec.model_fields[field.name].annotation is TLSSecretRef
 
 
-def _value(field: Field, value: Any, name: str, needs: list[str]) -> Any:
-    """One field's value as a user would write it."""
+def _value(field: Field, value: Any, at: str, name: str, needs: list[str]) -> Any:
+    """One field's value as a user would write it. `at` is its path, which a Secret's key is named after."""
     if field.text:
         return {"value": value}
     if field.secret:
-        key = field.alias
-        needs.append(f"key {key!r} in Secret {name} with the value that the service holds")
-        return {"secretKeyRef": {"name": name, "key": key}}
+        needs.append(f"key {at!r} in Secret {name} with the value that the service holds")
+        return {"secretKeyRef": {"name": name, "key": at}}
     if field.keyed and field.part is not None:
         inner = {f.name: f.alias for f in fields(field.part)}
         by, weight = inner[field.keyed.by], inner[field.keyed.value]
@@ -77,7 +76,8 @@ def _value(field: Field, value: Any, name: str, needs: list[str]) -> Any:
     if field.reference is not None:
         return [{"id": item} for item in value] if isinstance(value, list) else {"id": value}
     if field.part is not None and isinstance(value, Mapping):
-        return {f.alias: _value(f, value[f.wire], name, needs) for f in fields(field.part) if _said(f, value)}
+        inside = [f for f in fields(field.part) if _said(f, value)]
+        return {f.alias: _value(f, value[f.wire], f"{at}.{f.alias}", name, needs) for f in inside}
     return value
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import datetime as dt
+import math
 import os
 import time
 import urllib.request
@@ -39,7 +42,8 @@ class Credentials:
         self._loader: Any = None
         self._token: str | None = None
         self._due = 0.0
-        self._reloaded = -RELOAD_SECONDS
+        self._reloaded = -math.inf
+        self._reading = asyncio.Lock()
 
     @classmethod
     async def load(
@@ -56,6 +60,7 @@ class Credentials:
         """
         found = cls(_place(kubeconfig, environ), monotonic=monotonic)
         found.configuration = await found._read()
+        found._due = monotonic() + REFRESH_SECONDS
         return found
 
     def __repr__(self) -> str:
@@ -80,10 +85,12 @@ class Credentials:
 
     async def refused(self, token: str | None) -> bool:
         """Read everything anew because the API server refused a token; whether there is another one now."""
-        if token == self._token and self._monotonic() - self._reloaded >= RELOAD_SECONDS:
-            self._reloaded = self._monotonic()
-            await self._read()
-        return token != self._token
+        async with self._reading:
+            if token == self._token and self._monotonic() - self._reloaded >= RELOAD_SECONDS:
+                self._reloaded = self._monotonic()
+                with contextlib.suppress(errors.NotConfigured):
+                    await self._read()
+            return token != self._token
 
     async def kopf_connection(self) -> kopf.ConnectionInfo:
         """The same credentials in the form that kopf's login handler returns."""

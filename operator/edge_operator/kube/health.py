@@ -38,8 +38,8 @@ class Health:
             OSError: the address cannot be listened at.
         """
         app = web.Application()
-        app.router.add_get("/healthz", lambda _: _answer(self._alive))
-        app.router.add_get("/readyz", lambda _: _answer(self._ready))
+        app.router.add_get("/healthz", self._show_alive)
+        app.router.add_get("/readyz", self._show_ready)
         app.router.add_get("/metrics", self._show_metrics)
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
         await self._runner.setup()
@@ -58,6 +58,12 @@ class Health:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
+    async def _show_alive(self, _: web.Request) -> web.Response:
+        return _answer(self._alive())
+
+    async def _show_ready(self, _: web.Request) -> web.Response:
+        return _answer(self._ready())
+
     async def _show_metrics(self, _: web.Request) -> web.Response:
         return web.Response(body=self._metrics(), headers={"Content-Type": metrics.CONTENT_TYPE})
 
@@ -74,6 +80,5 @@ def address(listen: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-async def _answer(check: Check) -> web.Response:
-    wrong = check()
+def _answer(wrong: str) -> web.Response:
     return web.Response(text=f"{wrong or 'ok'}\n", status=503 if wrong else 200)
