@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -93,6 +94,12 @@ async def _adopted(line: Pass, wanted: Desired, published: Published | None) -> 
     return Sight(answer=answer, found=id_, published=published)
 
 
+def _together(time: float, grace_seconds: float) -> float:
+    """A time a little later at which many look at once, so that they share one list."""
+    step = grace_seconds / 8
+    return math.ceil(time / step) * step if step else time
+
+
 async def recover(line: Pass, recorded: Recorded, published: Published | None) -> Sequence[Owned]:
     """Objects that carry an owner marker of this resource and are not recorded; the one to keep comes first.
 
@@ -106,7 +113,7 @@ async def recover(line: Pass, recorded: Recorded, published: Published | None) -
     if not recorded.unspent or nonce is None or line.memory.settled == nonce:
         return ()
     now = line.world.monotonic()
-    ripe = line.memory.claim_seen.setdefault(nonce, now) + line.grace_seconds
+    ripe = _together(line.memory.claim_seen.setdefault(nonce, now) + line.grace_seconds, line.grace_seconds)
     if now < ripe:
         raise Waiting(
             Waits.RECOVERING,

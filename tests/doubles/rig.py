@@ -77,7 +77,8 @@ class Rig:
             wake=lambda key: self.process.dirty.setdefault(key, None),
         )
         given = settings or ServerSettings(page_size=3, profile=profile)
-        self.app: App = create_app(given.model_copy(update={"seed_api_key": API_KEY, "control": True}), world=self.world.server())
+        given = given.model_copy(update={"seed_api_key": API_KEY, "control": True})
+        self.app: App = create_app(given, world=self.world.server())
         self.wire = Wire(self.app, self.effects, self.world, self.cluster.journal)
         self.profile = profile
         self.api_key = API_KEY

@@ -1,8 +1,9 @@
 """`make bench`: what N resources of a kind cost, in time, calls, writes, memory and CPU; figures, never a verdict.
 
 For each kind: creation until all are Ready. Then a restart with nothing changed, until nothing more happens. Then
-deletion until all are gone. Seconds are compared to plain writes on the same API server in the same run: two to each
-of N resources of that kind, with as many at one time as the operator has workers.
+deletion until all are gone. Seconds of a creation are compared to plain writes on the same API server in the same run:
+two to each of N resources of that kind, with as many at one time as the operator has workers, measured before and
+after the rest.
 """
 
 import argparse
@@ -48,8 +49,8 @@ class Bench:
     def __init__(self, stack: ExitStack, screen: Screen, options: argparse.Namespace) -> None:
         self._screen = screen
         self._count: int = options.count
-        self.raw: dict[str, float] = {}
-        """Seconds that the plain writes took, by kind."""
+        self.raw: dict[str, list[float]] = {kind: [] for kind in SPECS}
+        """Seconds that the plain writes took, by kind: before everything else, and after it."""
         self.figures: list[Figures] = []
         with screen.step("control plane", "with the CRDs and the chart's RBAC"):
             self._cluster = stack.enter_context(ControlPlane())
@@ -72,8 +73,7 @@ class Bench:
         Raises:
             HarnessError: a phase does not end, or the operator does.
         """
-        for kind in SPECS:
-            self._baseline(kind)
+        self._baseline()
         with self._screen.step("operator", "start"):
             self._operator.start()
             self._operator.wait_ready()
@@ -83,18 +83,21 @@ class Bench:
         self._restart()
         for kind in [*SPECS][::-1]:
             self._delete(self._load(kind))
+        self._operator.stop()
+        self._baseline()
 
     def _load(self, kind: str, namespace: str = NAMESPACE) -> Load:
         return bench_load.load(self._cluster, kind, namespace, self._count)
 
-    def _baseline(self, kind: str) -> None:
-        """Measure the plain writes, before the operator is there to react to them."""
-        with self._screen.step("raw writes", f"{2 * self._count} to {self._count} x {kind}") as done:
-            raw = self._load(kind, RAW_NAMESPACE)
-            raw.create()
-            self.raw[kind] = raw.write_plainly()
-            raw.delete()
-            done.append(f"{done[0]}: {self.raw[kind]:.2f} s")
+    def _baseline(self) -> None:
+        """Measure the plain writes, while the operator is not there to react to them."""
+        for kind in SPECS:
+            with self._screen.step("raw writes", f"{2 * self._count} to {self._count} x {kind}") as done:
+                raw = self._load(kind, RAW_NAMESPACE)
+                raw.create()
+                self.raw[kind].append(raw.write_plainly())
+                raw.delete()
+                done.append(f"{done[0]}: {self.raw[kind][-1]:.2f} s")
 
     def _create(self, load: Load) -> None:
         with self._screen.step("create", f"{load.count} x {load.kind.name}, until all are Ready") as done:
@@ -102,7 +105,7 @@ class Bench:
             load.create()
             self._until(lambda: load.ready() == load.count, load.unready)
             time_ = self._meter.last_write() - self._meter.first("create", load.kind.plural)
-            self._note("create", load.kind.name, load.count, time_.total_seconds(), self.raw[load.kind.name], done)
+            self._note("create", load.kind.name, load.count, time_.total_seconds(), done)
 
     def _restart(self) -> None:
         with self._screen.step("restart", "with nothing changed, until nothing more happens") as done:
@@ -112,7 +115,7 @@ class Bench:
             self._operator.start()
             self._operator.wait_ready()
             seconds = self._settle(started)
-            self._note("restart", "all", self._count * len(SPECS), seconds, None, done)
+            self._note("restart", "all", self._count * len(SPECS), seconds, done)
 
     def _delete(self, load: Load) -> None:
         with self._screen.step("delete", f"{load.count} x {load.kind.name}, until all are gone") as done:
@@ -120,10 +123,10 @@ class Bench:
             load.delete()
             self._until(lambda: load.left() == 0, lambda: f"{load.left()} of {load.kind.name} are left")
             time_ = self._meter.last_write() - self._meter.first("delete", load.kind.plural)
-            self._note("delete", load.kind.name, load.count, time_.total_seconds(), None, done)
+            self._note("delete", load.kind.name, load.count, time_.total_seconds(), done)
 
-    def _note(self, phase: str, kind: str, count: int, seconds: float, raw: float | None, done: list[str]) -> None:
-        self.figures.append(self._meter.figures(phase, kind, count, seconds, raw, self._usage()))
+    def _note(self, phase: str, kind: str, count: int, seconds: float, done: list[str]) -> None:
+        self.figures.append(self._meter.figures(phase, kind, count, seconds, self._usage()))
         done.append(f"{done[0]}: {seconds:.2f} s")
 
     def _until(self, question: Callable[[], bool], explain: Callable[[], str]) -> None:
@@ -151,8 +154,11 @@ class Bench:
 def report(bench: Bench, screen: Screen, options: argparse.Namespace, machine: dict[str, object]) -> None:
     """Print the table and write the file."""
     screen.title(f"{options.count} of each kind, the management API with a latency of {options.latency}")
-    screen.table(bench_figures.COLUMNS, [figures.row for figures in bench.figures])
-    screen.say("x raw: seconds as a ratio to two plain writes to each resource, at the same concurrency, in this run.")
+    compared = [figures.compared(bench.raw) for figures in bench.figures]
+    screen.table(bench_figures.COLUMNS, [figures.row for figures in compared])
+    seconds = "; ".join(f"{kind} {before:.2f} and {after:.2f} s" for kind, (before, after) in bench.raw.items())
+    screen.say("x raw: seconds as a ratio to two plain writes to each resource, at the same concurrency, in this run,")
+    screen.say(f"       the mean of before and after: {seconds}. The further apart, the busier the machine was.")
     screen.say("Calls, writes, reads: of the operator; to the management API, to the API server, of the API server.")
     document = {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -161,7 +167,7 @@ def report(bench: Bench, screen: Screen, options: argparse.Namespace, machine: d
         "machine": machine,
         "raw_write_concurrency": bench_load.CONCURRENCY,
         "raw_write_seconds": bench.raw,
-        "phases": [figures.to_json() for figures in bench.figures],
+        "phases": [figures.to_json() for figures in compared],
     }
     text = json.dumps(document, indent=2)
     if options.out:

@@ -2,12 +2,13 @@
 
 import os
 import platform
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from harness import audit
 from harness.control_plane import ControlPlane
@@ -47,7 +48,6 @@ class Figures:
     kind: str
     count: int
     seconds: float
-    ratio_to_raw_writes: float | None
     api_calls: int
     api_calls_by_method: Mapping[str, int]
     api_refusals: int
@@ -60,6 +60,13 @@ class Figures:
     leases: int
     cpu_seconds: float | None
     peak_mib: float | None
+    ratio_to_raw_writes: float | None = None
+
+    def compared(self, raw: Mapping[str, Sequence[float]]) -> Self:
+        """The same, a creation with its ratio to what plain writes took, in seconds by kind."""
+        if self.phase != "create":
+            return self
+        return replace(self, ratio_to_raw_writes=self.seconds / statistics.mean(raw[self.kind]))
 
     @property
     def row(self) -> tuple[str, ...]:
@@ -107,8 +114,8 @@ class Meter:
         """When the operator wrote last."""
         return max(event.time for event in audit.writes(self._events()))
 
-    def figures(self, phase: str, kind: str, count: int, seconds: float, raw: float | None, after: Usage) -> Figures:
-        """What happened since the mark; `raw` is the time of the plain writes that it is compared to."""
+    def figures(self, phase: str, kind: str, count: int, seconds: float, after: Usage) -> Figures:
+        """What happened since the mark."""
         events, calls = self._events(), self._calls()
         writes = audit.writes(events)
         reads = [event for event in events if not event.writes and not event.housekeeping]
@@ -120,7 +127,6 @@ class Meter:
             kind=kind,
             count=count,
             seconds=seconds,
-            ratio_to_raw_writes=seconds / raw if raw else None,
             api_calls=len(calls),
             api_calls_by_method=dict(Counter(call["method"] for call in calls)),
             api_refusals=sum((call["status"] or 0) >= 400 for call in calls),

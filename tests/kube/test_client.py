@@ -137,7 +137,7 @@ async def test_each_refusal_has_an_error_of_its_own(
         with pytest.raises(errors.KubeError) as raised:
             await api.merge_patch(f"{EDGES}/web", {})
     assert (kind, code, reason) == (type(raised.value), raised.value.status, raised.value.reason)
-    assert f"PATCH {EDGES}/web: {code} {reason}: because" == str(raised.value)
+    assert f"PATCH {EDGES}/web: {code}{' ' * bool(reason)}{reason}: because" == str(raised.value)
     assert raised.value.executed is (None if code >= 500 else False)
 
 
@@ -431,3 +431,12 @@ def test_what_a_path_is_about_names_no_object() -> None:
         "/apis/a.b/v1": "discovery",
     }
     assert about == {path: paths.about(path) for path in about}
+
+
+def test_every_error_is_drawn_in_the_tree_and_is_one_of_ours() -> None:
+    drawn = errors.__doc__ or ""
+    found = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, Exception)]
+    assert len(found) > 10
+    for error in found:
+        assert issubclass(error, errors.KubeError)
+        assert error.__name__ in drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Final
 
 from wire import document, material
@@ -24,20 +25,20 @@ MODULES: Final[dict[str, dict[str, Any]]] = {
     "websocket_tcp_converter": {},
 }
 
-_DEFAULT_ROUTE: Final = {"match_type": "path_prefix", "match": "/"}
+_numbers: Final = itertools.count()
 
 
 def create_body(shape: str, ids: dict[str, str]) -> dict[str, Any]:
-    """The least body that creates a resource of the shape."""
+    """The least body that creates a resource of the shape; where something has to be unique, it is."""
     authority = ids.get("SSHCertificateAuthority")
     signed = {"ssh_certificate_authority_id": authority, "public_key": material.ssh_public_key("ed25519")}
     tls = {"certificate_pem": material.tls_certificate("ecdsa"), "private_key_pem": material.tls_key("ecdsa")}
     return {
-        "AgentIngress": {"domain": "ingress.example.com"},
+        "AgentIngress": {"domain": f"ingress{next(_numbers)}.example.com"},
         "SSHUserCertificate": signed,
         "SSHHostCertificate": signed,
         "TLSCertificate": tls,
-        "HTTPSRoute": _DEFAULT_ROUTE,
+        "HTTPSRoute": {"match_type": "path_prefix", "match": f"/{next(_numbers)}"},
         "EventDestination": {"target": {"monitoring": {"api_key": "k"}}},
     }.get(shape, {})
 
@@ -53,14 +54,23 @@ def body_of(operation: Operation, ids: dict[str, str]) -> dict[str, Any] | None:
 
 async def one_of_each(api: Api) -> dict[str, str]:
     """A new resource of every shape, each module of it set: ids by shape."""
-    ids: dict[str, str] = {"TunnelSession": (await api.ok("POST", "/_control/agents", {}))["id"]}
+    ids: dict[str, str] = {}
+    await add(api, "TunnelSession", ids)
     for operation in document.OPERATIONS:
         if operation.status == 201 and operation.answer:
-            body = create_body(operation.answer, ids)
-            ids[operation.answer] = (await api.ok("POST", path_of(operation, ids), body))["id"]
+            await add(api, operation.answer, ids)
         elif operation.method == "PUT":
             await api.ok("PUT", path_of(operation, ids), body_of(operation, ids))
     return ids
+
+
+async def add(api: Api, shape: str, ids: dict[str, str]) -> None:
+    """A new resource of the shape, whose id takes the place of the one that was known."""
+    if shape == "TunnelSession":
+        ids[shape] = (await api.ok("POST", "/_control/agents", {}))["id"]
+        return
+    operation = next(o for o in document.OPERATIONS if o.status == 201 and o.answer == shape)
+    ids[shape] = (await api.ok("POST", path_of(operation, ids), create_body(shape, ids)))["id"]
 
 
 def path_of(operation: Operation, ids: dict[str, str], unknown: str | None = None) -> str:

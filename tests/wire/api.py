@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+
 from edge_operator.server import app as server
 from edge_operator.server.settings import ServerSettings
 from edge_operator.server.world import World

@@ -18,4 +18,7 @@ class Clock:
         self.at += timedelta(**span)
 
     def world(self) -> World:
-        return World(now=lambda: self.at, monotonic=lambda: self.at.timestamp())
+        return World(now=lambda: self.at, monotonic=self._seconds)
+
+    def _seconds(self) -> float:
+        return self.at.timestamp()

@@ -1,4 +1,4 @@
-"""The API document's own tables, condensed by hand: operations, shapes, prefixes and limits, under the names of its sections.
+"""The API document's own tables, condensed by hand: operations, prefixes and limits, under its sections' names.
 
 Sections that begin with `Assumed` are not in the document; they are what this project chose where it is silent.
 `test_document.py` holds catalog, wire models, server and client against these rows, and the transcripts are read with
@@ -67,7 +67,8 @@ GET    /ssh_host_certificates/{id}               200 SSHHostCertificate
 PATCH  /ssh_host_certificates/{id}               200 SSHHostCertificate         < description metadata
 DELETE /ssh_host_certificates/{id}               204
 [Endpoints, TLS certificates]
-POST   /tls_certificates                         201 TLSCertificate  < description metadata certificate_pem private_key_pem
+POST   /tls_certificates                         201 TLSCertificate
+    < description metadata certificate_pem private_key_pem
 GET    /tls_certificates                         200 tls_certificates TLSCertificate
 GET    /tls_certificates/{id}                    200 TLSCertificate
 DELETE /tls_certificates/{id}                    204
@@ -110,11 +111,13 @@ MODULE /edges/tls/{id}/mutual_tls                EndpointMutualTLS              
 MODULE /edges/tls/{id}/tls_termination           EndpointTLSTermination         < EndpointTLSTerminationMutate
 [Assumed: HTTPS edge]
 POST   /edges/https                              201 HTTPSEdge
-    < description metadata hostports:list mutual_tls:EndpointMutualTLSMutate tls_termination:EndpointTLSTerminationMutate
+    < description metadata hostports:list mutual_tls:EndpointMutualTLSMutate
+      tls_termination:EndpointTLSTerminationMutate
 GET    /edges/https                              200 https_edges HTTPSEdge
 GET    /edges/https/{id}                         200 HTTPSEdge
 PATCH  /edges/https/{id}                         200 HTTPSEdge
-    < description metadata hostports:list mutual_tls:EndpointMutualTLSMutate tls_termination:EndpointTLSTerminationMutate
+    < description metadata hostports:list mutual_tls:EndpointMutualTLSMutate
+      tls_termination:EndpointTLSTerminationMutate
 DELETE /edges/https/{id}                         204
 MODULE /edges/https/{id}/tls_termination         EndpointTLSTermination         < EndpointTLSTerminationMutate
 [Endpoints, HTTPS edge mutual TLS]
@@ -141,10 +144,12 @@ MODULE {route}/response_headers                  EndpointResponseHeaders        
 MODULE {route}/webhook_verification              EndpointWebhookValidation      < EndpointWebhookValidationMutate
 MODULE {route}/websocket_tcp_converter           EndpointWebsocketTCPConverter  < EndpointWebsocketTCPConverterMutate
 [Endpoints, Event destinations]
-POST   /event_destinations                       201 EventDestination  < metadata description format target:EventTargetMutate
+POST   /event_destinations                       201 EventDestination
+    < metadata description format target:EventTargetMutate
 GET    /event_destinations                       200 event_destinations EventDestination
 GET    /event_destinations/{id}                  200 EventDestination
-PATCH  /event_destinations/{id}                  200 EventDestination  < metadata description format target:EventTargetMutate
+PATCH  /event_destinations/{id}                  200 EventDestination
+    < metadata description format target:EventTargetMutate
 DELETE /event_destinations/{id}                  204
 """
 

@@ -114,7 +114,7 @@ def _address(shape: str, found: Mapping[str, Any]) -> str | None:
         prefix = str(found.get("id")).partition("_")[0] + "_"
         shape = next((name for name, known in document.PREFIXES.items() if known == prefix), "")
     path = _PATHS.get(shape)
-    return path.format(**found) if path and path.count("{") <= ("edge_id" in found) + 1 else None
+    return path.format(**found) if path and set(re.findall(r"{(\w+)}", path)) <= found.keys() else None
 
 
 def _fits(pattern: str, value: Any, base: str) -> bool:

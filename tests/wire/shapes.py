@@ -17,9 +17,10 @@ def typed(row: str) -> dict[str, str]:
 
 _EVERY: Final = "id:id uri:uri created_at:time description metadata"
 _SESSION: Final = "enabled:bool options_passthrough:bool cookie_prefix inactivity_timeout:int? maximum_duration:int?"
-_PROVIDERS: Final = (
-    "social_network os_vendor search_vendor professional_network code_host_b streaming_vendor retail_vendor".split()
-)
+_PROVIDERS: Final = """
+    social_network:OAuthApp? os_vendor:OAuthApp? search_vendor:OAuthApp? professional_network:OAuthApp?
+    code_host_b:OAuthApp? streaming_vendor:OAuthApp? retail_vendor:OAuthApp?
+"""
 _APP: Final = "client_id:str? client_secret:str? scopes:list email_addresses:list email_domains:list"
 _ROUTE_MODULES: Final = """
     backend:EndpointBackend? ip_restriction:EndpointIPPolicy? circuit_breaker:EndpointCircuitBreaker?
@@ -83,7 +84,7 @@ _ANSWERED: Final = {
         nameid_format idp_metadata_url:str? entity_id assertion_consumer_service_url single_logout_url
         request_signing_certificate_pem metadata_url""",
     "EndpointOAuth": f"{_SESSION} provider:EndpointOAuthProvider auth_check_interval:int?",
-    "EndpointOAuthProvider": " ".join(["code_host_a:CodeHostApp?", *(f"{name}:OAuthApp?" for name in _PROVIDERS)]),
+    "EndpointOAuthProvider": f"code_host_a:CodeHostApp? {_PROVIDERS}",
     "OAuthApp": _APP,
     "CodeHostApp": f"{_APP} teams:list organizations:list",
     # EventDestination
@@ -120,9 +121,7 @@ _SENT: Final = {
     "EndpointSAMLMutate": f"""{_SENT_SESSION} idp_metadata force_authn:bool allow_idp_initiated:bool
         authorized_groups:list nameid_format""",
     "EndpointOAuthMutate": f"{_SENT_SESSION} provider:EndpointOAuthProviderMutate auth_check_interval:int",
-    "EndpointOAuthProviderMutate": " ".join(
-        ["code_host_a:CodeHostAppMutate", *(f"{name}:OAuthAppMutate" for name in _PROVIDERS)]
-    ),
+    "EndpointOAuthProviderMutate": f"code_host_a:CodeHostAppMutate {_PROVIDERS.replace('?', 'Mutate')}",
     "OAuthAppMutate": _SENT_APP,
     "CodeHostAppMutate": f"{_SENT_APP} teams:list organizations:list",
     # HTTPS edge routes

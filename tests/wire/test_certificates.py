@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from wire import account, material
 from wire.api import Api, serving
 from wire.cited import cites
@@ -28,7 +29,7 @@ KEYS = ("ed25519", "rsa", "p256", "p384", "p521")
 
 
 def read_by_openssh(certificate: str, folder: Path) -> dict[str, list[str]]:
-    """What `ssh-keygen -L` says, by heading. It verifies the signature: a forged certificate is no certificate to it."""
+    """What `ssh-keygen -L` says, by heading. It verifies the signature: a forged certificate is none to it."""
     file = folder / "key-cert.pub"
     file.write_text(certificate + "\n")
     printed = subprocess.run(

@@ -11,8 +11,9 @@ from typing import Any, get_args
 
 import httpx
 import pytest
-from edge_operator.api import catalog, client, retry, wire
 from pydantic import BaseModel
+
+from edge_operator.api import catalog, client, retry, wire
 from wire import account, document, shapes
 from wire.api import serving
 from wire.document import OPERATIONS, Operation

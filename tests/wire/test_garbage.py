@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from wire.api import HEADERS, process, serving
 from wire.cited import cites
 
@@ -50,8 +51,8 @@ async def test_a_body_that_is_no_json_object_is_refused(body: bytes) -> None:
 @cites("Error body")
 @pytest.mark.parametrize(
     "path",
-    ["/%00", "/api_keys/%2e%2e", "/api_keys/%ff%fe", "/api_keys/" + "x" * 10_000, "/api_keys/{id}", "/api_keys/ ", "/" * 50,
-     "/edges/https/x/routes/y/z/w", "/edges/https//routes/x", "/api_keys;v=2", "/API_KEYS"],
+    ["/%00", "/api_keys/%2e%2e", "/api_keys/%ff%fe", "/api_keys/" + "x" * 10_000, "/api_keys/{id}", "/api_keys/ ",
+     "/" * 50, "/edges/https/x/routes/y/z/w", "/edges/https//routes/x", "/api_keys;v=2", "/API_KEYS"],
 )  # fmt: skip
 async def test_an_address_that_is_none_is_unknown(path: str) -> None:
     async with serving() as api:
@@ -133,7 +134,8 @@ async def test_bytes_that_are_no_http_do_not_end_the_server(tmp_path: Path) -> N
     async with process(tmp_path / "account.sqlite") as (api, _):
         host, port = api.base.removeprefix("http://").split(":")
         auth = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
-        half = f"POST /api_keys HTTP/1.1\r\nHost: x\r\n{auth}Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{{"
+        length = "Content-Type: application/json\r\nContent-Length: 99\r\n\r\n"
+        half = f"POST /api_keys HTTP/1.1\r\nHost: x\r\n{auth}{length}{{"
         for raw in (b"\x16\x03\x01\x00", b"GET\r\n\r\n", half.encode(), b"GET / HTTP/1.1\r\n" + b"a" * 100_000, b""):
             _, writer = await asyncio.open_connection(host, int(port))
             writer.write(raw)

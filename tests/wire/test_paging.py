@@ -6,7 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from wire import document
+
+from wire import account, document
 from wire.api import HEADERS, Api, serving
 from wire.cited import cites
 
@@ -112,16 +113,13 @@ async def test_every_list_is_paged(operation: document.Operation) -> None:
 
 
 async def _four_of(api: Api, operation: document.Operation) -> list[str]:
-    from wire import account
-
     ids: dict[str, str] = {}
     if operation.answer in {"SSHHostCertificate", "SSHUserCertificate"}:
         ids["SSHCertificateAuthority"] = (await api.ok("POST", "/ssh_certificate_authorities", {}))["id"]
     path = "/_control/agents" if operation.answer == "TunnelSession" else operation.path
     found = []
-    for number in range(4):
+    for _ in range(4):
         body = account.create_body(operation.answer or "", ids) if path == operation.path else {}
-        body = {"domain": f"ingress{number}.example.com"} if operation.answer == "AgentIngress" else body
         found.append((await api.ok("POST", path, body))["id"])
     return found[::-1]
 

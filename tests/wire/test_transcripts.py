@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from wire import document, matching, material, transcript
 from wire.api import Api, serving
 from wire.transcript import ABSENT, Exchange, Transcript

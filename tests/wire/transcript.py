@@ -1,7 +1,7 @@
 """Transcripts: conversations with the API, written by hand from the API document, as text that reads like one.
 
     # A weight is an integer from 0 to 10000
-    > Limits: weight
+    > Limits weight
     POST /backends/weighted {"backends": {"bkdhr_a": 10000}}
     -> 201 WeightedBackend as one {"backends": {"bkdhr_a": 10000}}
     PATCH /backends/weighted/{one}

@@ -156,7 +156,7 @@ def from_status(what: str, status: int, answer: dict[str, Any], retry_after: str
         text = "the answer may quote the Secret and is left out; fields: " + ", ".join(_words(causes, "field"))
     else:
         text = str(answer.get("message") or "no explanation")
-    message = f"{what}: {status} {reason}: {text[:FOREIGN_TEXT]}"
+    message = f"{f'{what}: {status} {reason}'.rstrip()}: {text[:FOREIGN_TEXT]}"
     if status == 429:
         seconds = _seconds(retry_after or details.get("retryAfterSeconds"))
         return TooManyRequests(message, retry_after_seconds=seconds, status=status, reason=reason)

@@ -101,7 +101,9 @@ class Index:
         return Change(news=True, edited=edited or entry.deleting, wake=self.dependants(key, entry.id) - {key})
 
     def forget(self, key: Key, uid: str | None = None) -> frozenset[Key]:
-        """Drop a resource that is gone; who has to be looked at: those it pointed at, and those that point at it."""
+        """Drop a resource that is gone; who has to be looked at: those that point at it, and those that it pointed at
+        and that may have waited for its end.
+        """
         entry = self._entries.get(key)
         if entry is None or (uid is not None and entry.uid != uid):
             return frozenset()
@@ -110,7 +112,8 @@ class Index:
         waiting = self.dependants(key, entry.id)
         self._unlink(entry)
         del self._entries[key]
-        return frozenset(targets | waiting) - {key}
+        blocked = {k for k in targets if self._entries[k].deleting or not self._entries[k].ready}
+        return frozenset(blocked | waiting) - {key}
 
     def referent(self, namespace: str, named: Named) -> Referent | None:
         """What is known of a resource that somebody points at."""

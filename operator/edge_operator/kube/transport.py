@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -19,6 +20,9 @@ from edge_operator.kube.credentials import Credentials
 
 Answer = aiohttp.ClientResponse
 """A successful answer whose body is still to be read, or closed."""
+
+
+GOODBYE_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,13 @@ class Transport:
             raise errors.NotConfigured(text) from error
 
     async def close(self) -> None:
-        """Close all connections, those of open watches included."""
+        """Close all connections, those of open watches included.
+
+        A connection whose request was cancelled says goodbye beside; it gets a moment for that, or it would be missed.
+        """
         await self._rest.close()
+        if self._credentials.server.startswith("https:"):
+            await asyncio.sleep(GOODBYE_SECONDS)
 
     async def send(self, request: Request, limits: aiohttp.ClientTimeout) -> Answer:
         """A 2xx answer, with its body still to be read; a refused token is read anew and tried once more.

@@ -1,0 +1,414 @@
+"""What each answer of the service leads to: the table "Answers of the service", row by row."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from doubles.effects import Fate
+from doubles.rig import Rig
+from doubles.scenarios import effect_of
+from edge_operator.kinds import KINDS
+from edge_operator.server.settings import ServerSettings
+
+from .test_life import made
+
+KIND = "TLSEdge"
+
+
+async def needs_only(rig: Rig, kind: str = KIND) -> None:
+    await made(rig, kind)
+    rig.delete(kind)
+    await rig.settle()
+    rig.forget()
+
+
+def status(code: int, **more: object) -> dict[str, object]:
+    return {"kind": "status", "status": code, **more}
+
+
+@pytest.mark.parametrize("code", [400, 422])
+async def test_a_refused_creation_is_stalled_and_tried_again_without_a_search(code):
+    async with Rig() as rig:
+        await needs_only(rig)
+        rig.faults(status(code, method="POST"))
+        rig.sample(KIND)
+        await rig.settle()
+        assert rig.reason(KIND) == "InvalidSpec"
+        assert rig.message(KIND) == "the service refuses it: a fault that a test asked for"
+        rig.faults()
+        rig.edit(KIND, description="again")
+        await rig.settle()
+        assert rig.ready(KIND)
+        assert [effect_of(call) for call in rig.calls] == ["POST", "POST"]
+
+
+async def test_a_refused_key_pauses_the_whole_connection_and_recovery_wakes_all():
+    async with Rig() as rig:
+        await made(rig, KIND)
+        rig.faults(status(401))
+        rig.edit(KIND, description="edited")
+        rig.edit("WeightedBackend", description="edited")
+        await rig.settle(4)
+        assert len(rig.calls) == 1, "one call told that the key is refused; the other resource made none"
+        assert rig.reason(KIND) == rig.reason("WeightedBackend") == "ConnectionNotReady"
+        assert (rig.condition("FailoverBackend") or {})["status"] == "True", "what is in sync stays so"
+        rig.forget()
+        await rig.sleep(100)
+        assert 2 <= len(rig.calls) <= 6, "probes back off"
+        assert rig.writes == [], "an outage is said once"
+        rig.faults()
+        await rig.sleep(300)
+        assert rig.ready(KIND)
+        assert rig.ready("WeightedBackend")
+
+
+async def test_a_refused_key_on_a_deletion_keeps_the_finalizer():
+    async with Rig() as rig:
+        await made(rig, KIND)
+        rig.faults(status(401))
+        rig.delete(KIND)
+        await rig.settle(30)
+        assert rig.reason(KIND) == "ConnectionNotReady"
+        rig.faults()
+        await rig.sleep(300)
+        assert not rig.exists(KIND)
+        assert rig.remote(KIND) == []
+
+
+async def test_a_refusal_after_the_key_was_looked_at_ends_the_outage():
+    """A 404 says that the key is good, as much as a 200 does."""
+    async with Rig() as rig:
+        await made(rig, KIND)
+        rig.faults(status(401, count=1))
+        rig.edit(KIND, description="edited")
+        await rig.settle(1)
+        rig.faults(status(400, method="PATCH"))
+        await rig.sleep(60)
+        assert rig.process.remote.connection.refused is None
+        assert rig.reason(KIND) == "InvalidSpec"
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
+async def test_what_the_key_may_not_do_is_stalled(method):
+    async with Rig() as rig:
+        await (needs_only(rig) if method == "POST" else made(rig, KIND))
+        rig.faults(status(403, method=method))
+        match method:
+            case "POST":
+                rig.sample(KIND)
+            case "PATCH":
+                rig.edit(KIND, description="edited")
+            case _:
+                rig.delete(KIND)
+        await rig.settle()
+        assert rig.reason(KIND) == "PermissionDenied"
+        assert rig.exists(KIND)
+        rig.faults()
+        await rig.restart()
+        await rig.settle()
+        assert not rig.exists(KIND) if method == "DELETE" else rig.ready(KIND)
+
+
+@pytest.mark.parametrize("code", [405, 501])
+@pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
+async def test_an_operation_that_the_service_lacks_is_named(code, method):
+    async with Rig() as rig:
+        await (needs_only(rig) if method == "POST" else made(rig, KIND))
+        rig.faults(status(code, method=method))
+        match method:
+            case "POST":
+                rig.sample(KIND)
+            case "PATCH":
+                rig.edit(KIND, description="edited")
+            case _:
+                rig.delete(KIND)
+        await rig.settle()
+        assert rig.reason(KIND) == ("OperationUnsupported" if (code, method) != (501, "POST") else rig.reason(KIND))
+        assert f"{method} /edges/tls" in rig.message(KIND)
+
+
+async def test_a_module_path_that_is_not_there_although_the_object_is_is_unsupported():
+    async with Rig() as rig:
+        await made(rig, "HTTPSRoute")
+        rig.faults(status(404, path="compression$"))
+        rig.edit("HTTPSRoute", compression={"enabled": False})
+        await rig.settle()
+        assert rig.reason("HTTPSRoute") == "OperationUnsupported"
+        assert "compression" in rig.message("HTTPSRoute")
+
+
+@pytest.mark.parametrize("code", [404, 405, 501])
+async def test_a_module_that_cannot_be_deleted_is_switched_off(code):
+    async with Rig() as rig:
+        await made(rig, "HTTPSRoute")
+        rig.faults(status(code, method="DELETE"))
+        rig.edit("HTTPSRoute", compression=None, requestHeaders=None)
+        await rig.settle()
+        assert rig.ready("HTTPSRoute"), rig.message("HTTPSRoute")
+        (route,) = rig.remote("HTTPSRoute")
+        assert route["compression"] == {"enabled": False}
+        assert route["request_headers"]["enabled"] is False
+        rig.faults()
+        rig.forget()
+        await rig.resync("HTTPSRoute")
+        await rig.restart()
+        await rig.settle()
+        assert {call.split()[0] for call in rig.calls} == {"GET"}
+        assert rig.writes == []
+
+
+async def test_a_404_to_a_patch_of_what_a_read_returns_does_not_spin():
+    async with Rig() as rig:
+        await made(rig, KIND)
+        rig.faults(status(404, method="PATCH"))
+        rig.edit(KIND, description="edited")
+        await rig.settle(60)
+        assert rig.reason(KIND) == "ServiceUnavailable"
+        assert len(rig.calls) < 20
+        assert len(rig.remote(KIND)) == 1
+        rig.faults()
+        await rig.sleep(120)
+        assert rig.ready(KIND)
+
+
+async def test_a_hostport_that_is_taken_is_a_conflict_and_comes_free_by_itself():
+    async with Rig() as rig:
+        await made(rig, KIND)
+        await needs_only(rig, "TCPEdge")
+        rig.sample("TCPEdge", hostports=["db.example.com:443"])
+        await rig.settle()
+        assert rig.reason("TCPEdge") == "Conflict"
+        assert f"is taken by {rig.id(KIND)}" in rig.message("TCPEdge")
+        assert rig.remote("TCPEdge") == []
+        writes = len(rig.writes)
+        await rig.sleep(1200)
+        assert len(rig.writes) == writes, "the conflict is said once, not with each try"
+        rig.delete(KIND)
+        await rig.sleep(400)
+        assert rig.ready("TCPEdge")
+        assert len(rig.remote("TCPEdge")) == 1
+
+
+async def test_a_hostport_that_moves_between_two_resources_frees_itself():
+    async with Rig() as rig:
+        await made(rig, KIND)
+        await made(rig, "TCPEdge")
+        rig.edit("TCPEdge", hostports=["db.example.com:443"])
+        rig.edit(KIND, hostports=["mq.example.com:5672"])
+        await rig.settle()
+        assert rig.reason("TCPEdge") == "Conflict"
+        rig.edit(KIND, hostports=["third.example.com:443"])
+        await rig.sleep(400)
+        assert rig.ready("TCPEdge")
+        assert rig.ready(KIND)
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [({"retry_after": "30"}, 30), ({"retry_after_date_seconds": 30.0}, 30), ({}, 5), ({"retry_after": "soon"}, 5)],
+)
+async def test_a_429_pauses_the_whole_connection_for_as_long_as_was_asked(header, expected):
+    async with Rig() as rig:
+        await made(rig, KIND)
+        rig.faults(status(429, count=1, **header))
+        rig.edit(KIND, description="edited")
+        rig.edit("WeightedBackend", description="edited")
+        began = rig.world.elapsed
+        await rig.settle(0)
+        assert len(rig.calls) == 1
+        assert rig.reason(KIND) == rig.reason("WeightedBackend") == "RateLimited"
+        if "retry_after_date_seconds" not in header:  # a date is judged by the real clock
+            await rig.settle()
+            assert rig.world.elapsed - began == pytest.approx(expected, abs=1)
+        await rig.sleep(3700)
+        assert rig.ready(KIND)
+        assert rig.ready("WeightedBackend")
+
+
+async def test_a_429_to_a_creation_means_that_nothing_was_created():
+    async with Rig() as rig:
+        await needs_only(rig)
+        rig.faults(status(429, count=1, retry_after="3"))
+        rig.sample(KIND)
+        began = rig.world.elapsed
+        await rig.settle()
+        assert rig.ready(KIND)
+        assert rig.world.elapsed - began < 10, "no search, no grace"
+        assert [effect_of(call) for call in rig.calls] == ["POST", "POST"]
+
+
+@pytest.mark.parametrize("code", [500, 502, 503, 504, 408, 425])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("kind", ["WeightedBackend", "SSHHostCertificate", "HTTPSRoute"])
+async def test_a_5xx_to_a_creation_is_unknown_and_searched_for(kind, when, code):
+    async with Rig() as rig:
+        await needs_only(rig, kind)
+        rig.faults(status(code, method="POST", when=when, count=1))
+        rig.sample(kind)
+        await rig.settle()
+        assert rig.ready(kind), rig.message(kind)
+        assert [doc["id"] for doc in rig.remote(kind)] == [rig.id(kind)]
+
+
+@pytest.mark.parametrize("code", [500, 503])
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_5xx_to_anything_else_is_tried_again(method, when, code):
+    async with Rig() as rig:
+        await made(rig, KIND)
+        rig.faults(status(code, method=method, when=when, count=2))
+        if method == "DELETE":
+            rig.delete(KIND)
+        else:
+            rig.edit(KIND, description="edited")
+        await rig.settle()
+        if method == "DELETE":
+            assert not rig.exists(KIND)
+            assert rig.remote(KIND) == []
+        else:
+            assert rig.ready(KIND)
+            assert rig.remote(KIND)[0]["description"] == "edited"
+
+
+@pytest.mark.parametrize("member", ["id", "token"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("HTTPSRoute",)])
+async def test_null_where_an_id_or_a_token_should_be_ends_with_one_object(kind, member):
+    async with Rig() as rig:
+        await needs_only(rig, kind)
+        rig.faults({"kind": "null", "members": (member,), "method": "POST", "count": 1})
+        rig.sample(kind)
+        await rig.settle()
+        assert rig.ready(kind), rig.message(kind)
+        assert [doc["id"] for doc in rig.remote(kind)] == [rig.id(kind)]
+
+
+async def test_an_answer_of_something_in_front_of_the_service_is_unknown():
+    """A proxy's page says nothing about what the service did."""
+    async with Rig() as rig:
+        await needs_only(rig, "WeightedBackend")
+        inner = rig.wire.handle_async_request
+        left = [403, 404, 400]
+
+        async def in_front(request: httpx.Request) -> httpx.Response:
+            answer = await inner(request)
+            if request.method == "POST" and left:
+                return httpx.Response(left.pop(), text="<html>no</html>", request=request)
+            return answer
+
+        rig.process.client._exchange._http = httpx.AsyncClient(transport=_Transport(in_front))
+        rig.sample("WeightedBackend")
+        await rig.settle()
+        assert rig.ready("WeightedBackend")
+        assert [doc["id"] for doc in rig.remote("WeightedBackend")] == [rig.id("WeightedBackend")]
+
+
+class _Transport(httpx.AsyncBaseTransport):
+    def __init__(self, handle) -> None:
+        self._handle = handle
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await self._handle(request)
+
+
+async def test_a_connection_that_never_opened_needs_no_search():
+    async with Rig() as rig:
+        await needs_only(rig, "WeightedBackend")
+
+        async def refused(request: httpx.Request) -> httpx.Response:
+            raise httpx.ConnectError("refused", request=request)
+
+        whole = rig.process.client._exchange._http
+        rig.process.client._exchange._http = httpx.AsyncClient(transport=_Transport(refused))
+        rig.sample("WeightedBackend")
+        await rig.settle(1)
+        assert rig.reason("WeightedBackend") == "ServiceUnavailable"
+        rig.process.client._exchange._http = whole
+        began = rig.world.elapsed
+        await rig.settle()
+        assert rig.ready("WeightedBackend")
+        assert rig.world.elapsed - began < 40
+        assert [effect_of(call) for call in rig.calls] == ["POST"]
+
+
+async def test_a_list_that_lags_within_the_grace_leads_to_no_second_object():
+    async with Rig() as rig:
+        await needs_only(rig)
+        rig.faults({"kind": "lag", "seconds": 40.0}, {"kind": "cut", "when": "after", "method": "POST", "count": 1})
+        rig.sample(KIND)
+        await rig.settle()
+        assert len(rig.remote(KIND)) == 1
+        assert rig.ready(KIND)
+
+
+async def test_an_object_that_cannot_be_read_is_waited_for_and_not_a_defect():
+    async with Rig() as rig:
+        await made(rig, KIND)
+        rig.faults({"kind": "garbage", "method": "GET"})
+        rig.annotate(KIND, reconcile_requested_at="now")
+        await rig.settle(60)
+        assert rig.reason(KIND) == "ServiceUnavailable"
+        rig.faults()
+        await rig.sleep(120)
+        assert rig.ready(KIND)
+
+
+async def test_a_module_of_another_shape_is_waited_for_and_named():
+    async with Rig() as rig:
+        await made(rig, KIND)
+        inner = rig.wire.handle_async_request
+
+        async def odd(request: httpx.Request) -> httpx.Response:
+            answer = await inner(request)
+            if request.method == "GET":
+                return httpx.Response(200, json={"id": rig.id(KIND), "backend": "off"}, request=request)
+            return answer
+
+        rig.process.client._exchange._http = httpx.AsyncClient(transport=_Transport(odd))
+        rig.annotate(KIND, reconcile_requested_at="now")
+        await rig.settle(60)
+        assert rig.reason(KIND) == "ServiceUnavailable"
+        assert "backend" in rig.message(KIND)
+
+
+async def test_many_recoveries_share_one_list():
+    async with Rig(ServerSettings(page_size=100)) as rig:
+        for number in range(40):
+            rig.apply("WeightedBackend", f"w{number}", {"backends": [{"ref": {"id": "bkdhr_1"}, "weight": 1}]})
+        rig.faults({"kind": "cut", "when": "after", "method": "POST"})
+        await rig.settle(1)
+        assert len(rig.remote("WeightedBackend")) == 40
+        rig.faults()
+        rig.forget()
+        await rig.settle()
+        assert all(rig.ready("WeightedBackend", f"w{number}") for number in range(40))
+        assert len(rig.remote("WeightedBackend")) == 40
+        assert rig.calls == ["GET /backends/weighted 200"]
+
+
+async def test_several_objects_of_one_claim_end_as_one():
+    """A copy of a POST that some proxy repeated: the one that the Secret names stays, else the lowest id."""
+    async with Rig() as rig:
+        await needs_only(rig, "WeightedBackend")
+        rig.sample("WeightedBackend")
+        rig.effects.fates = {len(rig.effects.log) + 2: Fate.CUT_AFTER}
+        await rig.settle(1)
+        (first,) = rig.remote("WeightedBackend")
+        body = {"metadata": first["metadata"], "description": first["description"], "backends": {}}
+        await rig.outside.weighted_backends.raw.create(body)
+        await rig.settle()
+        assert [doc["id"] for doc in rig.remote("WeightedBackend")] == [first["id"]] == [rig.id("WeightedBackend")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_outage_is_said_once_and_costs_no_more_writes(kind):
+    async with Rig() as rig:
+        await made(rig, kind)
+        rig.faults(status(503))
+        rig.edit(kind, description="edited in an outage")
+        await rig.sleep(1800)
+        assert rig.reason(kind) == "ServiceUnavailable"
+        assert rig.writes == [f"PATCH {kind}/example status"]
+        rig.faults()
+        await rig.sleep(300)
+        assert rig.ready(kind)
+        assert len(rig.writes) == 2
