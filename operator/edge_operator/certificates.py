@@ -9,6 +9,7 @@ from annotated_types import MaxLen, MinLen
 from edge_operator.api.wire import SentAs
 from edge_operator.declare import (
     Duration,
+    Format,
     Local,
     ObjectRef,
     Part,
@@ -21,7 +22,14 @@ from edge_operator.declare import (
 )
 from edge_operator.policies import Publishing
 
-Time = Annotated[str, MaxLen(40)]
+Time = Annotated[
+    str,
+    MaxLen(40),
+    Format(
+        "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})",
+        "should be an RFC 3339 time, such as 2030-01-02T03:04:05Z",
+    ),
+]
 
 
 class PrivateKey(Part):

@@ -10,6 +10,7 @@ from edge_operator.api.wire import SentAs, Uint32
 from edge_operator.declare import (
     AnyRef,
     CaseInsensitive,
+    Format,
     OneOf,
     Part,
     Reference,
@@ -242,5 +243,7 @@ class OAuth(Session):
     """Seconds after which user state is refreshed from the identity provider and authorization checked again."""
 
 
-Hostport = Annotated[str, MinLen(3), MaxLen(260)]
+Hostport = Annotated[
+    str, MinLen(3), MaxLen(260), Format("[^:]+:[0-9]{1,5}", "should be host:port, such as app.example.com:443")
+]
 Hostports = Annotated[list[Hostport], MinLen(1), MaxLen(64), Unordered()]

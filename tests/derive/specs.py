@@ -306,6 +306,13 @@ TOKENS = [
 
 CASES = [
     *(Case("the sample", kind, {}) for kind in KINDS),
+    Case(
+        "a name with capitals", "TLSEdge", {"backend": {"ref": {"name": "Bad_Name"}}}, "lower-case letters, digits, '-'"
+    ),
+    Case("a hostport without a port", "TLSEdge", {"hostports": ["no-port"]}, "should be host:port, such as"),
+    Case("a hostport with a scheme", "TCPEdge", {"hostports": ["tcp://a:1"]}, "should be host:port, such as"),
+    Case("a time in words", "SSHHostCertificate", {"validAfter": "tomorrow"}, "should be an RFC 3339 time, such as"),
+    Case("a time with an offset", "SSHHostCertificate", {"validAfter": "2030-01-02T03:04:05+01:00"}),
     *POLICIES,
     *EDGES,
     *BACKENDS,

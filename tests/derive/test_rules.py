@@ -53,6 +53,9 @@ def test_every_rule_has_a_spec_that_breaks_it(kind: Kind[Any]) -> None:
         "the name is too long": "or use at most 23",
         "too many bytes": "are allowed",
         "names must not be empty": "add",
+        "should be a name of": "lower-case letters",
+        "should be host:port": "should be host:port",
+        "should be an RFC 3339": "should be an RFC 3339",
         "should start with": "should start",
     }
 

@@ -15,7 +15,7 @@ from edge_operator import __version__
 from edge_operator.kube import errors, paths
 from edge_operator.kube.client import KubeAPI, Options
 from edge_operator.kube.credentials import Credentials
-from edge_operator.kube.transport import Call
+from edge_operator.kube.transport import Call, Request, translated
 
 from .apiserver import Answer, Server, kubeconfig, pair, replies, serving, speaking, status
 
@@ -175,6 +175,15 @@ async def test_a_busy_api_server_is_asked_again_when_it_says(tmp_path: Path) -> 
     assert ([3.0, 3.0], 3) == (naps.all, len(server.requests))
 
 
+@pytest.mark.parametrize(("header", "seconds"), [("0", 0.0), ("-7", 0.0), ("2.5", 2.5), ("soon", 1.0), ("", 1.0)])
+async def test_a_retry_after_is_never_negative_and_never_missing(tmp_path: Path, header: str, seconds: float) -> None:
+    naps = Naps()
+    busy = web.Response(status=429, headers={"Retry-After": header})
+    async with talking(tmp_path, replies(busy, (200, {})), sleep=naps) as (api, _):
+        await api.get(EDGES)
+    assert [seconds] == naps.all
+
+
 @pytest.mark.parametrize(("header", "requests"), [("1", 4), ("8", 1), ("nonsense", 4)])
 async def test_a_busy_api_server_is_not_asked_for_ever(tmp_path: Path, header: str, requests: int) -> None:
     """Four times in all; once only, if it asks for more than half of the time there is."""
@@ -283,6 +292,18 @@ async def test_every_request_is_counted_with_what_it_was_about(tmp_path: Path) -
     assert [("PATCH", "httpsedges/status", 200), ("GET", "secrets", 404), ("GET", "namespaces", 0)] == [
         (call.method, call.about, call.status) for call in calls
     ]
+
+
+async def test_a_watch_counts_as_one(tmp_path: Path) -> None:
+    calls: list[Call] = []
+    async with talking(tmp_path, stream(event("BOOKMARK")), on_call=calls.append) as (api, _):
+        await watched(api)
+    assert [("WATCH", "httpsedges", 200)] == [(call.method, call.about, call.status) for call in calls]
+
+
+def test_a_defect_of_ours_is_not_taken_for_a_closed_connection() -> None:
+    with pytest.raises(RuntimeError, match="a defect"), translated(Request("GET", "/")):
+        raise RuntimeError("a defect")
 
 
 def stream(*chunks: bytes, end: bool = True) -> Answer:

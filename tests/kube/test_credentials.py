@@ -1,6 +1,7 @@
 """Kubeconfigs of every sort, the pod's service account, and tokens that are renewed."""
 
 import asyncio
+import contextlib
 import stat
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,31 @@ async def test_verification_is_left_out_only_where_the_kubeconfig_says_so(tmp_pa
         path = kubeconfig(tmp_path, server.url, {"token": "t-1"}, **{"insecure-skip-tls-verify": True})
         async with await KubeAPI.connect(path) as api:
             assert {"kind": "X"} == await api.get(PATH)
+
+
+async def test_a_proxy_of_the_environment_is_used_unless_the_server_is_excepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(replies((200, {"kind": "X"}))) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", "spared.invalid")
+        for host, requests in (("far.invalid", 1), ("spared.invalid", 1)):
+            async with await KubeAPI.connect(kubeconfig(tmp_path, f"http://{host}", {"token": "t"})) as api:
+                with contextlib.suppress(errors.Unreachable):
+                    await api.get(PATH)
+            assert requests == len(proxy.requests)
+
+
+async def test_a_netrc_file_is_none_of_our_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password canary\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    async with (
+        serving(replies((200, {}))) as server,
+        await KubeAPI.connect(kubeconfig(tmp_path, server.url, {})) as api,
+    ):
+        await api.get(PATH)
+    assert "Authorization" not in server.requests[0][2]
 
 
 UNUSABLE: list[tuple[Any, str]] = [

@@ -170,8 +170,7 @@ class Operator:
     async def _unwatch(kopf: asyncio.Task[None], watched: asyncio.Event) -> None:
         """End the watches, last of all: kopf waits for each task that began after it, its own or not."""
         watched.set()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(kopf), 10.0)
+        await asyncio.wait({kopf}, timeout=10.0)
         await _cancelled(kopf)
 
     async def _prepared(self) -> bool:
