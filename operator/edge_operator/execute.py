@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from edge_operator.declare import Body, Issued, Token
 from edge_operator.engine import compare, project, ssh
+from edge_operator.engine import token as tokens
 from edge_operator.engine.operations import (
     Claim,
     Create,
@@ -51,11 +53,14 @@ class Progress:
     def __post_init__(self) -> None:
         self.before = self.recorded
 
-    def see(self, sight: Sight, wanted: Desired) -> None:
+    def see(self, sight: Sight, wanted: Desired, now: datetime) -> None:
         """Take in what was looked at. An object that was found becomes the one to go on with."""
         self.answer = sight.answer
         if sight.found:
-            self.recorded = replace(self.recorded.succeeded_by(sight.found, wanted.path, OVERDUE), id=None)
+            token = isinstance(wanted.kind.lifecycle, Token)
+            span = tokens.leave(wanted, self.recorded, sight) if token else timedelta()
+            end = now + span if span else OVERDUE
+            self.recorded = replace(self.recorded.succeeded_by(sight.found, wanted.path, end), id=None)
             self.fresh = True
 
     def drop(self, id_: str) -> None:

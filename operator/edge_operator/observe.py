@@ -23,7 +23,18 @@ async def observe(
         Stalled: the Secret is somebody else's, or the object to adopt is absent or somebody else's.
     """
     sight = await _look(line, wanted, recorded, resource, snapshot)
-    return replace(sight, rotate=state.rotation(resource["metadata"], recorded.status) is not None)
+    asked = state.rotation(resource["metadata"], recorded.status)
+    return replace(sight, rotate=asked is not None and not _heeded(asked, sight))
+
+
+def _heeded(asked: str, sight: Sight) -> bool:
+    """Whether an object that was only found was made because of that request: it is younger."""
+    if sight.found is None or sight.answer is None:
+        return False
+    try:
+        return state.parsed(sight.answer.get("created_at") or "") >= state.parsed(asked).replace(microsecond=0)
+    except ValueError:
+        return False  # a request need not be a time; then another successor is made
 
 
 async def _look(

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from edge_operator.declare import Token
 from edge_operator.engine import conditions, plan, project, references, reported, state
 from edge_operator.engine import verdict as judging
 from edge_operator.engine.conditions import Verdict
@@ -54,7 +55,7 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
     try:
         wanted = await _resolve(line, _parse(line, resource))
         sight = await observe(line, wanted, progress.recorded, resource, snapshot)
-        progress.see(sight, wanted)
+        progress.see(sight, wanted, line.world.now())
         todo = plan.plan(wanted, progress.recorded, sight, line.world.now(), line.world.nonce())
         if sight.missing:
             progress.recorded = replace(progress.recorded, id=None, applied={})
@@ -88,7 +89,7 @@ async def propose(line: Pass, resource: Resource) -> Plan:
     wanted = await _resolve(line, _parse(line, resource))
     sight = await observe(line, wanted, recorded, resource, None)
     progress = Progress(resource, recorded)
-    progress.see(sight, wanted)
+    progress.see(sight, wanted, line.world.now())
     return plan.plan(wanted, progress.recorded, sight, line.world.now(), line.world.nonce())
 
 
@@ -246,7 +247,7 @@ def _status(
     observing = wanted is not None and wanted.spec.management_policy == "Observe"
     if wanted is not None and not observing and (complete or progress.changed):
         status["applied"] = _applied(progress, wanted, complete=complete)
-        if complete and line.kind.outputs:
+        if complete and line.kind.outputs and not (wanted.adopted and isinstance(line.kind.lifecycle, Token)):
             status["secretName"] = judging.secret_name(wanted)
     status["previous"] = [p.to_status() for p in now.previous]
     if progress.secret is not None:

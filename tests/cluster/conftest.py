@@ -106,7 +106,7 @@ def operator(
         found.lead()
         yield found
         code, _ = found.stop()
-        assert code == 0
+        assert code == 0, found.text()
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def test_owner_references_are_collected(control_plane: Cluster, namespace: str) 
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
     create(control_plane, namespace, "secrets", "owned", metadata={"ownerReferences": [reference]})
     control_plane.request("DELETE", f"/api/v1/namespaces/{namespace}/configmaps/owner")
-    gone = lambda: control_plane.get(f"/api/v1/namespaces/{namespace}/secrets/owned") is None  # noqa: E731
+    gone = lambda: control_plane.get(f"/api/v1/namespaces/{namespace}/secrets/owned") is None
     wait_until(gone, "the owned secret to be collected", 10)
 
 
@@ -85,7 +85,7 @@ def test_owner_references_to_a_new_kind_are_collected_at_once(
     reference = {"apiVersion": body["apiVersion"], "kind": "Widget", "name": "owner", "uid": uid}
     create(control_plane, namespace, "secrets", "owned", metadata={"ownerReferences": [reference]})
     control_plane.request("DELETE", f"{widgets}/owner")
-    gone = lambda: control_plane.get(f"/api/v1/namespaces/{namespace}/secrets/owned") is None  # noqa: E731
+    gone = lambda: control_plane.get(f"/api/v1/namespaces/{namespace}/secrets/owned") is None
     wait_until(gone, "the owned secret to be collected", 10)
 
 

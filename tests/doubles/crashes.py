@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+import functools
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cryptography.hazmat.primitives import serialization
@@ -78,22 +79,48 @@ def pairs(effects: list[str]) -> Iterator[dict[int, Fate]]:
                     yield {number: first, number + distance: Fate.DIE_AFTER}
 
 
-async def survive(kind: str, scenario: Scenario, fates: dict[int, Fate], seed: int = 0) -> None:
+@dataclass(frozen=True)
+class Meddling:
+    """What a user does at one effect; `gone` where the resource is to be gone at the end."""
+
+    what: str
+    act: Callable[[Rig], object]
+    gone: bool = False
+
+    def __str__(self) -> str:
+        return self.what
+
+
+async def survive(
+    kind: str,
+    scenario: Scenario,
+    fates: Mapping[int, Fate],
+    meddling: Mapping[int, Meddling] | None = None,
+    *,
+    stale: bool = False,
+    seed: int = 0,
+) -> None:
     """Run it with those fates, effects counted from where `act` begins, and judge the end."""
     async with Rig(seed=seed) as rig:
         await scenario.prepare(rig)
         done = len(rig.effects.log)
         rig.faults(LAG)
+        rig.stale = stale
         rig.effects.fates = {done + number: fate for number, fate in fates.items()}
+        for number, user in (meddling or {}).items():
+            rig.effects.meddling[done + number] = functools.partial(user.act, rig)
+            scenario = replace(scenario, gone=scenario.gone or user.gone)
         try:
             await _run(rig, kind, scenario)
-            rig.effects.fates = {}
+            rig.effects.fates, rig.effects.meddling, rig.stale = {}, {}, False
+            await rig.settle()
             await judge(rig, kind, scenario)
         except Exception as error:
             told = "\n  ".join(rig.effects.log[done:])
-            raise AssertionError(f"{kind}, {scenario}, {fates}: {error!r}\n  {told}") from error
+            what = {number: str(user) for number, user in (meddling or {}).items()}
+            raise AssertionError(f"{kind}, {scenario}, {fates} {what}: {error!r}\n  {told}") from error
         TALLY.schedules += 1
-        TALLY.injected += len(rig.effects.met)
+        TALLY.injected += len(rig.effects.met) + len(meddling or {})
         TALLY.by_kind[kind] = TALLY.by_kind.get(kind, 0) + 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -34,10 +35,14 @@ class Effects:
     log: list[str] = field(default_factory=list)
     fates: dict[int, Fate] = field(default_factory=dict)
     met: list[tuple[int, Fate]] = field(default_factory=list)
+    meddling: dict[int, Callable[[], object]] = field(default_factory=dict)
+    """What a user does just before the effect of that number."""
 
     def begin(self, name: str) -> Fate | None:
         """The fate of this effect. Raises Died where the process stops before it."""
         self.log.append(name)
+        if meddle := self.meddling.pop(len(self.log), None):
+            meddle()
         fate = self.fates.pop(len(self.log), None)
         if fate is not None:
             self.met.append((len(self.log), fate))

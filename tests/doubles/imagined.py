@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+from pydantic import BaseModel
+
+from doubles.world import START, key_pair
 from edge_operator.api.wire import Ref, SentAs, Wire
 from edge_operator.declare import Kind, SecretKeyRef
 from edge_operator.derive import samples
@@ -27,9 +30,6 @@ from edge_operator.engine.operations import (
     Update,
 )
 from edge_operator.engine.state import Desired, Identity, Published, Recorded, Sight
-from pydantic import BaseModel
-
-from doubles.world import START, key_pair
 
 IDENTITY = Identity("cluster-1", "default", "example", "uid-1", b"k" * 32)
 LATER = START + timedelta(hours=1)

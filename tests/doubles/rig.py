@@ -74,7 +74,7 @@ class Rig:
             self.api,
             self.effects,
             secret_values=self.secret_values,
-            wake=lambda key: self.process.dirty.setdefault(key, None),
+            wake=self._wake,
         )
         given = settings or ServerSettings(page_size=3, profile=profile)
         given = given.model_copy(update={"seed_api_key": API_KEY, "control": True})
@@ -85,6 +85,8 @@ class Rig:
         self.outside = self._client(httpx.ASGITransport(app=self.app))
         self.outcomes: dict[Key, Outcome] = {}
         self.deaths = 0
+        self.stale = False
+        """Whether each pass is made first with what a cache that is behind would show."""
         self.given: frozenset[str] = frozenset()
         self.given = frozenset(self.everything_remote())
         """Ids of what was in the account before: the key that is used."""
@@ -280,6 +282,13 @@ class Rig:
             self.process.timers.pop(key, None)
             return
         self.process.timers.pop(key, None)
+        past = self.api.past.get(key)
+        if self.stale and past is not None and past["metadata"]["uid"] == found["metadata"]["uid"]:
+            await self.reconcile(copied(past), snapshot)
+            self.process.dirty.pop(key, None)
+            if (again := self.api.get(key)) is None:
+                return
+            found = again
         await self.reconcile(found, snapshot)
 
     async def reconcile(self, resource: Object, snapshot: Snapshot | None = None) -> Outcome | None:
@@ -336,6 +345,9 @@ class Rig:
         await self.settle()
 
     # Who is woken -------------------------------------------------------------------------------
+
+    def _wake(self, key: Key) -> None:
+        self.process.dirty.setdefault(key, None)
 
     def _changed(self, key: Key, before: Object | None, after: Object | None, by: str) -> None:
         dirty = self.process.dirty

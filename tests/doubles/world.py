@@ -30,7 +30,7 @@ class FakeWorld:
     made: list[KeyPair] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        self._dice = random.Random(self.seed)  # noqa: S311 - dice, not secrets
+        self._dice = random.Random(self.seed)
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.elapsed - 1000) + self.stepped

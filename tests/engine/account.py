@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import functools
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -11,7 +13,6 @@ from typing import Any, Union, get_args, get_origin
 
 from derive.specs import merge
 from doubles.world import key_pair
-
 from edge_operator.api.wire import Ref, SentAs, Wire
 from edge_operator.declare import Body, Issued, Kind, SecretKeyRef
 from edge_operator.derive import samples
@@ -32,16 +33,21 @@ from edge_operator.engine.operations import (
     Update,
 )
 from edge_operator.engine.project import Bindings
-from edge_operator.engine.state import Desired, Identity, Previous, Published, Recorded, Sight, stamp
+from edge_operator.engine.state import Desired, Identity, Published, Recorded, Sight, stamp
 from edge_operator.kinds import KINDS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 IDENTITY = Identity("cluster-1", "default", "example", "uid-1", b"digest key")
 
 
+@functools.cache
+def _manifests(name: str) -> list[dict[str, Any]]:
+    return samples.manifests(KINDS[name])
+
+
 def wanted(kind: Kind[Any], change: Mapping[str, Any] | None = None, identity: Identity = IDENTITY) -> Desired:
     """The kind's example with a merge patch on it, every pointer resolved."""
-    manifests = samples.manifests(kind)
+    manifests = _manifests(kind.name)
     spec = kind.spec.model_validate(merge(manifests[-1]["spec"], change or {}))
     held = {m["metadata"]["name"]: m["stringData"] for m in manifests[:-1] if m["kind"] == "Secret"}
     named = [p.named for p in references.pointers(spec) if p.named]
@@ -78,7 +84,9 @@ def echo(shape: type[Wire], body: Mapping[str, Any], *, generous: bool = False) 
 def _answered(annotation: Any, value: Any, *, generous: bool) -> Any:
     inner = _wire(annotation)
     if inner is Ref:
-        refs = [{"id": v, "uri": f"https://api.example.com/{v}"} for v in ([value] if isinstance(value, str) else value)]
+        refs = [
+            {"id": v, "uri": f"https://api.example.com/{v}"} for v in ([value] if isinstance(value, str) else value)
+        ]
         return refs[0] if isinstance(value, str) else refs
     if inner is not None and isinstance(value, Mapping):
         return echo(inner, value, generous=generous)
@@ -227,8 +235,16 @@ def _sent_name(shape: type[Wire], name: str) -> str:
     return next((m.name for m in (info.metadata if info else ()) if isinstance(m, SentAs)), name)
 
 
+@functools.cache
+def _example(name: str, change: str) -> tuple[Account, Desired]:
+    desired = wanted(KINDS[name], json.loads(change))
+    return Account(KINDS[name]).reconciled(desired), desired
+
+
 def settled(kind: Kind[Any], change: Mapping[str, Any] | None = None, **account: Any) -> tuple[Account, Desired]:
     """The example, made and in sync."""
+    if not account:
+        return _example(kind.name, json.dumps(change or {}))
     desired = wanted(kind, change)
     return Account(kind, **account).reconciled(desired), desired
 

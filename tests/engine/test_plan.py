@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from engine.account import NOW, Account, drifting, settled, wanted
 
 from edge_operator.api.wire import SentAs, Wire
-from edge_operator.declare import Body, Kind, Managed
-from edge_operator.engine.operations import Claim, Create, Delete, Publish, PutModule, Update
+from edge_operator.declare import Body, Kind
+from edge_operator.engine.operations import Claim, Create, Publish, Update
 from edge_operator.engine.project import fields
-from edge_operator.engine.reasons import Events
 from edge_operator.kinds import KINDS
+from engine.account import Account, settled, wanted
 
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
@@ -74,14 +74,10 @@ def test_an_unspent_claim_whose_object_does_not_exist_is_used_again(kind: Kind[A
 
 
 def _only_claimed(account: Account) -> Any:
-    from dataclasses import replace
-
     return replace(account.recorded, id=None, nonce=None, applied={}, status={})
 
 
 def _without_applied(account: Account) -> Any:
-    from dataclasses import replace
-
     return replace(account.recorded, applied={})
 
 
@@ -94,7 +90,8 @@ def _hidden(shape: type[Wire], name: str, sent: Body) -> bool:
         inner = next((a for a in _types(info.annotation) if isinstance(a, type) and issubclass(a, Wire)), None)
         if not info.repr:
             return True
-        return inner is not None and isinstance(sent[wire], dict) and any(_hidden(inner, w, sent[wire]) for w in sent[wire])
+        below = sent[wire] if isinstance(sent[wire], dict) else {}
+        return inner is not None and any(_hidden(inner, member, below) for member in below)
     return False
 
 

@@ -15,8 +15,8 @@ from harness.control_plane import ControlPlane
 from harness.operator import Account, ReferenceAPI
 
 COLUMNS = (
-    "Phase", "Kind", "N", "Seconds", "x raw", "Calls", "each", "Writes", "each", "Reads", "Events", "Leases", "CPU s",
-    "ms each", "Peak MiB",
+    "Phase", "Kind", "N", "Seconds", "x raw", "Calls each", "Writes each", "Reads", "Events", "Leases", "CPU ms each",
+    "Peak MiB",
 )  # fmt: skip
 
 
@@ -71,14 +71,12 @@ class Figures:
     @property
     def row(self) -> tuple[str, ...]:
         """One line of the table."""
-        each = [f"{number / self.count:.2f}" for number in (self.api_calls, self.writes)]
         ratio = "" if self.ratio_to_raw_writes is None else f"{self.ratio_to_raw_writes:.2f}"
-        cpu = "?" if self.cpu_seconds is None else f"{self.cpu_seconds:.2f}"
-        ms = "?" if self.cpu_seconds is None else f"{1000 * self.cpu_seconds / self.count:.2f}"
+        each = (f"{self.api_calls / self.count:.2f}", f"{self.writes / self.count:.2f}")
+        cpu = "?" if self.cpu_seconds is None else f"{1000 * self.cpu_seconds / self.count:.2f}"
         peak = "?" if self.peak_mib is None else f"{self.peak_mib:.0f}"
-        counts = (str(self.api_calls), each[0], str(self.writes), each[1], str(self.reads))
-        more = (str(self.events), str(self.leases), cpu, ms, peak)
-        return (self.phase, self.kind, str(self.count), f"{self.seconds:.2f}", ratio, *counts, *more)
+        counts = (str(self.reads), str(self.events), str(self.leases))
+        return (self.phase, self.kind, str(self.count), f"{self.seconds:.2f}", ratio, *each, *counts, cpu, peak)
 
     def to_json(self) -> dict[str, Any]:
         """The same with what each resource cost."""

@@ -199,17 +199,22 @@ async def test_a_renewed_token_file_of_a_kubeconfig_is_used_within_a_minute(tmp_
     assert "Bearer new" == await asked_with(credentials)
 
 
-async def test_the_token_of_a_plugin_is_kept_until_it_expires(tmp_path: Path) -> None:
-    plugin = tmp_path / "plugin"
-    plugin.write_text(
-        f"#!/bin/sh\necho x >> {tmp_path}/calls\n"
+def plugin(folder: Path, token: str) -> dict[str, Any]:
+    """A user of a kubeconfig whose tokens come from a program, which notes each call in a file."""
+    program = folder / "plugin"
+    program.write_text(
+        f"#!/bin/sh\necho x >> {folder}/calls\n"
         'echo \'{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",'
-        ' "status": {"token": "from-plugin", "expirationTimestamp": "2199-01-01T00:00:00Z"}}\'\n'
+        f' "status": {{"token": "{token}", "expirationTimestamp": "2199-01-01T00:00:00Z"}}}}\'\n'
     )
-    plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(program)}}
+
+
+async def test_the_token_of_a_plugin_is_kept_until_it_expires(tmp_path: Path) -> None:
     clock = Clock()
-    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin)}}
-    credentials = await Credentials.load(kubeconfig(tmp_path, "http://127.0.0.1:1", user), monotonic=clock)
+    path = kubeconfig(tmp_path, "http://127.0.0.1:1", plugin(tmp_path, "from-plugin"))
+    credentials = await Credentials.load(path, monotonic=clock)
     for _ in range(3):
         assert "Bearer from-plugin" == await asked_with(credentials)
         clock.now += REFRESH_SECONDS + 1
@@ -238,8 +243,11 @@ async def test_a_token_that_stays_refused_is_not_read_again_and_again(tmp_path: 
             for _ in range(3):
                 with pytest.raises(errors.Unauthorized):
                     await api.get(PATH)
-            assert 3 == len(server.requests)
             kubeconfig(tmp_path, server.url, {"token": "late"})
+            clock.now += RELOAD_SECONDS - 1
+            with pytest.raises(errors.Unauthorized):
+                await api.get(PATH)
+            assert ["Bearer t"] * 4 == [headers["Authorization"] for _, _, headers, _ in server.requests]
             clock.now += RELOAD_SECONDS
             with pytest.raises(errors.Unauthorized):
                 await api.get(PATH)
@@ -255,16 +263,17 @@ async def test_a_refused_token_whose_file_is_gone_is_a_refused_token(tmp_path: P
                 await api.get(PATH)
 
 
-async def test_many_refused_requests_read_the_kubeconfig_once_and_all_succeed(tmp_path: Path) -> None:
+async def test_many_refused_requests_ask_the_plugin_once_and_all_succeed(tmp_path: Path) -> None:
     async def only_new(request: web.Request) -> web.StreamResponse:
         fine = request.headers["Authorization"] == "Bearer new"
         return web.json_response({}, status=200 if fine else 401)
 
     async with serving(only_new) as server:
-        path = kubeconfig(tmp_path, server.url, {"token": "old"})
+        path = kubeconfig(tmp_path, server.url, plugin(tmp_path, "old"))
         async with await KubeAPI.connect(path) as api:
-            kubeconfig(tmp_path, server.url, {"token": "new"})
+            plugin(tmp_path, "new")
             await asyncio.gather(*(api.get(PATH) for _ in range(10)))
+    assert "x\nx\n" == (tmp_path / "calls").read_text()
 
 
 async def test_kopf_gets_the_same_credentials(tmp_path: Path) -> None:
@@ -274,7 +283,10 @@ async def test_kopf_gets_the_same_credentials(tmp_path: Path) -> None:
     found = await (await Credentials.load(path)).kopf_connection()
     assert isinstance(found, kopf.ConnectionInfo)
     assert ("https://127.0.0.1:1", "Bearer", "t-1", None) == (found.server, found.scheme, found.token, found.expiration)
+    assert not found.insecure
     assert found.as_ssl_context() is not None
+    path = kubeconfig(tmp_path, "https://127.0.0.1:1", user, **{"insecure-skip-tls-verify": True})
+    assert (await (await Credentials.load(path)).kopf_connection()).insecure
 
 
 async def test_kopf_asks_again_for_a_token_that_is_renewed(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class Work:
 @contextlib.asynccontextmanager
 async def working(work: Work, workers: int = 2, **more: float) -> AsyncIterator[WorkQueue[str]]:
     queue = WorkQueue(
-        work, workers=workers, backoff=Backoff(**more), monotonic=now, source=random.Random(3)  # noqa: S311  # repeatable
+        work, workers=workers, backoff=Backoff(**more), monotonic=now, source=random.Random(3)  # repeatable
     )  # fmt: skip
     task = asyncio.ensure_future(queue.run())
     await settled()
@@ -205,7 +205,7 @@ def test_what_raises_is_tried_again_later_and_later_and_says_nothing_of_its_text
 
 
 def test_backoff_doubles_until_the_key_succeeds() -> None:
-    queue: WorkQueue[str] = WorkQueue(Work(), backoff=Backoff(1.0, 300.0), source=random.Random(1))  # noqa: S311  # repeatable
+    queue: WorkQueue[str] = WorkQueue(Work(), backoff=Backoff(1.0, 300.0), source=random.Random(1))  # repeatable
     delays = [queue.failed("a") for _ in range(12)]
     assert max(delays[:3]) <= 4.0 < max(delays)
     queue.succeeded("a")

@@ -13,7 +13,7 @@ EDIT, RETRY, RESYNC = Priority
 
 
 def schedule(**backoff: float) -> Schedule[str]:
-    return Schedule(Backoff(**backoff), random.Random(7))  # noqa: S311  # repeatable
+    return Schedule(Backoff(**backoff), random.Random(7))  # repeatable
 
 
 def taken(queue: Schedule[str], now: float = 0.0) -> list[str]:
@@ -146,13 +146,13 @@ def test_the_delay_doubles_up_to_its_ceiling_with_full_jitter() -> None:
 
 
 def test_the_jitter_reaches_from_near_nothing_to_near_everything() -> None:
-    delays = [Backoff(4.0, 4.0).delay(1, random.Random(seed)) for seed in range(200)]  # noqa: S311  # repeatable
+    delays = [Backoff(4.0, 4.0).delay(1, random.Random(seed)) for seed in range(200)]  # repeatable
     assert min(delays) < 0.2
     assert max(delays) > 3.8
 
 
 def test_a_thousand_failures_in_a_row_are_no_overflow() -> None:
-    assert Backoff(1.0, 300.0).delay(5000, random.Random(1)) <= 300.0  # noqa: S311  # repeatable
+    assert Backoff(1.0, 300.0).delay(5000, random.Random(1)) <= 300.0  # repeatable
 
 
 def test_rescheduling_the_same_key_for_ever_keeps_the_heap_small() -> None:

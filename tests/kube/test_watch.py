@@ -44,7 +44,7 @@ class Told:
 @contextlib.asynccontextmanager
 async def watching(api: MemoryAPI, told: Any, *namespaces: str) -> AsyncIterator[MetadataWatch]:
     watch = MetadataWatch(
-        api, told, namespaces=namespaces, monotonic=now, source=random.Random(2), pauses=Pauses()  # noqa: S311  # repeatable
+        api, told, namespaces=namespaces, monotonic=now, source=random.Random(2), pauses=Pauses()  # repeatable
     )  # fmt: skip
     task = asyncio.ensure_future(watch.run())
     await settled()

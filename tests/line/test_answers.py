@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
+
 from doubles.effects import Fate
 from doubles.rig import Rig
 from doubles.scenarios import effect_of
@@ -271,7 +272,7 @@ async def test_a_5xx_to_anything_else_is_tried_again(method, when, code):
 
 
 @pytest.mark.parametrize("member", ["id", "token"])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("HTTPSRoute",)])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "HTTPSRoute"])
 async def test_null_where_an_id_or_a_token_should_be_ends_with_one_object(kind, member):
     async with Rig() as rig:
         await needs_only(rig, kind)

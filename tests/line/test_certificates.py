@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+
 from doubles.crashes import Scenario, foreign, judge
 from doubles.rig import Rig
 from doubles.scenarios import effect_of

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from doubles.crashes import Scenario, effects_of, foreign, pairs, schedules, survive
-from doubles.effects import Died
+from doubles.crashes import Meddling, Scenario, effects_of, foreign, pairs, schedules, survive
+from doubles.effects import Died, Fate
 from doubles.rig import Rig
 from doubles.scenarios import EDITS
 from edge_operator.kinds import KINDS
@@ -103,3 +103,48 @@ async def test_one_fault_at_each_effect(kind: str, scenario: Scenario):
 async def test_two_deaths(kind: str, scenario: Scenario):
     for fates in pairs(await effects_of(kind, scenario)):
         await survive(kind, scenario, fates)
+
+
+def _edited(kind: str, rig: Rig) -> None:
+    if rig.exists(kind) and not rig.get(kind)["metadata"].get("deletionTimestamp"):
+        rig.edit(kind, metadata='{"edited": "meanwhile"}')
+
+
+def _labelled(kind: str, rig: Rig) -> None:
+    if rig.exists(kind):
+        rig.api.apply((kind, "default", "example"), {"metadata": {"labels": {"touched": "meanwhile"}}})
+
+
+def _deleted(kind: str, rig: Rig) -> None:
+    if rig.exists(kind):
+        rig.delete(kind)
+
+
+def _secret_deleted(kind: str, rig: Rig) -> None:
+    if rig.published(f"example-{kind.lower()}"):
+        rig.api.delete(("Secret", "default", f"example-{kind.lower()}"))
+
+
+def meddlings(kind: str) -> Iterator[Meddling]:
+    yield Meddling("edit", functools.partial(_edited, kind))
+    yield Meddling("label", functools.partial(_labelled, kind))
+    yield Meddling("delete", functools.partial(_deleted, kind), gone=True)
+    if KINDS[kind].outputs:
+        yield Meddling("Secret deleted", functools.partial(_secret_deleted, kind))
+
+
+@pytest.mark.parametrize(("kind", "scenario"), EVERY)
+async def test_a_user_meddles_at_each_effect(kind: str, scenario: Scenario):
+    """Edits, labels, deletes, takes the Secret away: just before any effect, and with a death right after it."""
+    for number, _ in enumerate(await effects_of(kind, scenario), 1):
+        for meddling in meddlings(kind):
+            await survive(kind, scenario, {}, {number: meddling})
+            await survive(kind, scenario, {number: Fate.DIE_AFTER}, {number: meddling})
+
+
+@pytest.mark.parametrize(("kind", "scenario"), EVERY)
+async def test_a_cache_that_is_behind(kind: str, scenario: Scenario):
+    """Each pass is first made with the resource as it was one change ago."""
+    await survive(kind, scenario, {}, stale=True)
+    for number, _ in enumerate(await effects_of(kind, scenario), 1):
+        await survive(kind, scenario, {number: Fate.DIE_AFTER}, stale=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from doubles.rig import Rig
 from doubles.scenarios import effect_of
 from edge_operator.declare import Managed
@@ -223,3 +224,33 @@ async def test_drift_that_could_not_be_healed_is_not_called_in_sync():
         await rig.settle()
         assert rig.ready("TLSEdge")
         assert rig.remote("TLSEdge")[0]["description"] == "TLS for the database"
+
+
+async def test_a_member_taken_out_of_a_module_is_sent_although_the_object_was_looked_at():
+    """What was seen tells nothing of a member that the spec has no more; a property test found it unsent."""
+    async with Rig() as rig:
+        await made(rig, "HTTPSRoute")
+        rig.edit("HTTPSRoute", circuitBreaker={"trippedDuration": 10})
+        rig.annotate("HTTPSRoute", reconcile_requested_at="now")
+        await rig.settle()
+        assert [effect_of(call) for call in rig.calls] == ["GET", "PUT circuit_breaker"]
+        assert rig.remote("HTTPSRoute")[0]["circuit_breaker"]["num_buckets"] == 0
+
+
+@pytest.mark.parametrize("kind", ["HTTPSEdge", "TLSEdge"])
+async def test_termination_goes_and_comes_with_what_guards_behind_it(kind):
+    """The service refuses mutual TLS under termination upstream, so each step has to be one that it takes."""
+    guard = {"certificateAuthorities": [{"id": "ca_1"}]}
+    steps = [
+        {"mutualTLS": None, "tlsTermination": {"terminateAt": "upstream"}},
+        {"mutualTLS": guard, "tlsTermination": None},
+        {"mutualTLS": None, "tlsTermination": {"terminateAt": "upstream"}},
+        {"mutualTLS": guard, "tlsTermination": {"terminateAt": "edge"}},
+    ]
+    async with Rig() as rig:
+        await made(rig, kind)
+        for members in steps:
+            rig.edit(kind, **members)
+            await rig.settle()
+            assert rig.ready(kind), rig.message(kind)
+        assert {call.split()[-1] for call in rig.calls} <= {"200", "204"}

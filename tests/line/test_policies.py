@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from doubles.rig import Rig
 from doubles.scenarios import EDITS, NAME
 from edge_operator.declare import Managed

@@ -23,7 +23,7 @@ class StillWorld:
 
     moment: datetime = START
     elapsed: float = 0.0
-    dice: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - dice, not secrets
+    dice: random.Random = field(default_factory=lambda: random.Random(1))
     slept: list[float] = field(default_factory=list)
 
     def value(self) -> World:

@@ -33,14 +33,15 @@ def create_body(shape: str, ids: dict[str, str]) -> dict[str, Any]:
     authority = ids.get("SSHCertificateAuthority")
     signed = {"ssh_certificate_authority_id": authority, "public_key": material.ssh_public_key("ed25519")}
     tls = {"certificate_pem": material.tls_certificate("ecdsa"), "private_key_pem": material.tls_key("ecdsa")}
-    return {
+    bodies: dict[str, dict[str, Any]] = {
         "AgentIngress": {"domain": f"ingress{next(_numbers)}.example.com"},
         "SSHUserCertificate": signed,
         "SSHHostCertificate": signed,
         "TLSCertificate": tls,
         "HTTPSRoute": {"match_type": "path_prefix", "match": f"/{next(_numbers)}"},
         "EventDestination": {"target": {"monitoring": {"api_key": "k"}}},
-    }.get(shape, {})
+    }
+    return bodies.get(shape, {})
 
 
 def body_of(operation: Operation, ids: dict[str, str]) -> dict[str, Any] | None:

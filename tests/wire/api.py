@@ -25,7 +25,7 @@ from wire.transcript import ABSENT
 TOKEN: Final = "3BQ1admin0key0for0the0tests_123456789012345678901"
 BASE: Final = "http://api.test"
 HEADERS: Final = {"Authorization": f"Bearer {TOKEN}", "Service-Version": "2"}
-_STARTED_IN_SECONDS: Final = 30
+_STARTED_IN_SECONDS: Final = 90
 
 
 class Api:

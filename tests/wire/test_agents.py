@@ -10,13 +10,14 @@ from wire.clock import Clock
 
 
 async def _only_session(api: Api) -> dict[str, Any]:
+    session: dict[str, Any]
     (session,) = (await api.ok("GET", "/tunnel_sessions"))["tunnel_sessions"]
     return session
 
 
 async def _updated(api: Api, **agent: Any) -> dict[str, Any]:
     """An agent that was told to update itself."""
-    session = await api.ok("POST", "/_control/agents", {"agent_version": "3.1.0", **agent})
+    session: dict[str, Any] = await api.ok("POST", "/_control/agents", {"agent_version": "3.1.0", **agent})
     await api.ok("POST", f"/tunnel_sessions/{session['id']}/update", {})
     return session
 
@@ -25,12 +26,12 @@ async def _updated(api: Api, **agent: Any) -> dict[str, Any]:
 async def test_an_update_is_used_by_a_restart_ten_seconds_later() -> None:
     clock = Clock()
     async with serving(clock.world()) as api:
-        session = await _updated(api, releases=["3.1.9", "3.2.0", "4.0.0"])
+        session = await _updated(api, releases=["3.1.9", "3.10.0", "3.2.0", "4.0.0"])
         assert "3.1.0" == (await _only_session(api))["agent_version"]
         clock.advance(seconds=10)
         await api.ok("POST", f"/tunnel_sessions/{session['id']}/restart", {})
         after = await _only_session(api)
-        assert "3.2.0" == after["agent_version"]
+        assert "3.10.0" == after["agent_version"]
         assert session["id"] != after["id"]
         assert session["credential"] == after["credential"]
 

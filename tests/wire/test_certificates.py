@@ -113,7 +113,7 @@ async def test_a_host_certificate_has_no_options_and_may_be_for_all_hosts(tmp_pa
 
 @cites("User certificate principals", "User certificate critical options", "User certificate extensions")
 async def test_a_user_certificate_carries_the_options_that_it_shows(tmp_path: Path) -> None:
-    asked = {
+    asked: dict[str, Any] = {
         "principals": ["root", "deploy"],
         "critical_options": {"source-address": "192.0.2.0/24", "force-command": "/bin/true"},
         "extensions": {"permit-user-rc": "", "permit-X11-forwarding": "", "permit-agent-forwarding": ""},

@@ -44,7 +44,8 @@ def _wrong_types(fields: dict[str, str]) -> Iterator[tuple[dict[str, Any], str]]
     """Bodies with one value of a wrong type, at any depth, and the name of the member that is wrong."""
     for name, kind in fields.items():
         if kind in shapes.SENT:
-            yield from (({name: wrong}, name) for wrong in ("x", 5, [], True))
+            wrongs: tuple[Any, ...] = ("x", 5, [], True)
+            yield from (({name: wrong}, name) for wrong in wrongs)
             if kind != "AWSAuthMutate":  # its two members exclude each other; transcripts have them
                 yield from (({name: inner}, word) for inner, word in _wrong_types(shapes.SENT[kind]))
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,8 +52,9 @@ async def test_a_body_that_is_no_json_object_is_refused(body: bytes) -> None:
 @cites("Error body")
 @pytest.mark.parametrize(
     "path",
-    ["/%00", "/api_keys/%2e%2e", "/api_keys/%ff%fe", "/api_keys/" + "x" * 10_000, "/api_keys/{id}", "/api_keys/ ",
-     "/" * 50, "/edges/https/x/routes/y/z/w", "/edges/https//routes/x", "/api_keys;v=2", "/API_KEYS"],
+    ["/%00", "/api_keys/%2e%2e", "/api_keys/%ff%fe", "/api_keys/" + "x" * 10_000, "/api_keys/{id}", "/api_keys/{}",
+     "/edges/https/{}/routes/{}", "/api_keys/ ", "/" * 50, "/edges/https/x/routes/y/z/w", "/edges/https//routes/x",
+     "/api_keys;v=2", "/API_KEYS"],
 )  # fmt: skip
 async def test_an_address_that_is_none_is_unknown(path: str) -> None:
     async with serving() as api:
@@ -96,7 +98,7 @@ async def test_a_message_repeats_only_a_little_of_what_was_sent() -> None:
 async def test_a_message_never_repeats_a_secret() -> None:
     canary = "CANARY0secret0CANARY"
     creds = {"cloud_access_key_id": 5, "cloud_secret_access_key": canary}
-    bodies = {
+    bodies: dict[str, list[dict[str, Any]]] = {
         "/event_destinations": [
             {"target": {"monitoring": {"api_key": [canary]}}},
             {

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from edge_operator.api.wire import Described, Entity, Secret
+
+
+def unrestricted(acl: list[str]) -> list[str]:
+    """The lone `*` says the same as no rule at all. Source: API document, ACL rules, 5."""
+    return [] if acl == ["*"] else acl
 
 
 class APIKey(Entity):
@@ -31,7 +38,7 @@ class Credential(Entity):
 
     token: Secret | None = Field(default=None, repr=False)
     """The authtoken that agents sign in with; it cannot be read again."""
-    acl: list[str] = []
+    acl: Annotated[list[str], AfterValidator(unrestricted)] = []
     owner_id: str | None = None
     """User or bot that owns the credential."""
 

@@ -7,7 +7,7 @@ actual lifetime, with jitter that stays the same for a resource.
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from edge_operator.engine import ssh
@@ -59,8 +59,12 @@ def _kept(sight: Sight, current: str) -> KeyPair | None:
 
 
 def due(desired: Desired, recorded: Recorded, sight: Sight) -> datetime | None:
-    """When the certificate is to be renewed; None for a fixed end, or where the service did not say its validity."""
+    """When the certificate is to be renewed; None for a fixed end, or where the service did not say its validity.
+
+    Its life begins when it is made: with a fixed start long ago, each new one would be due at once.
+    """
     answer = sight.answer or {}
+    made = answer.get("created_at") or recorded.status.get("createdAt")
     after = answer.get("valid_after") or recorded.status.get("validAfter")
     until = answer.get("valid_until") or recorded.status.get("validUntil")
     if not after or not until or desired.spec.valid_until is not None:
@@ -69,6 +73,8 @@ def due(desired: Desired, recorded: Recorded, sight: Sight) -> datetime | None:
         begin, end = parsed(after), parsed(until)
     except ValueError:
         return None
+    if begin < (issued := _moment(made)) < end:
+        begin = issued
     before = desired.spec.renew_before
     if before is not None and before >= end - begin:
         raise Stalled(
@@ -77,6 +83,14 @@ def due(desired: Desired, recorded: Recorded, sight: Sight) -> datetime | None:
         )
     lead = before if before is not None else (end - begin) / 3
     return end - lead - (end - begin - lead) / JITTER * _fraction(desired.identity.uid)
+
+
+def _moment(text: str | None) -> datetime:
+    """When a certificate was made; the beginning of time where the service does not say it readably."""
+    try:
+        return parsed(text or "")
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def _hours(span: timedelta) -> str:
@@ -103,7 +117,7 @@ def body(desired: Desired, now: datetime) -> dict[str, Any]:
         )
     if spec.valid_for is None:
         return {}
-    return {"valid_until": stamp((begin or now) + spec.valid_for)}
+    return {"valid_until": stamp(max(begin or now, now) + spec.valid_for)}
 
 
 def _fixed(text: str | None, field: str) -> datetime | None:

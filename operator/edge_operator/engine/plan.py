@@ -98,10 +98,26 @@ def _may_be_replaced(desired: Desired, recorded: Recorded) -> None:
 def _managed(desired: Desired, recorded: Recorded, sight: Sight, nonce: str) -> Plan:
     current = sight.found or (None if sight.missing else recorded.id)
     moved = current is not None and not sight.found and not desired.adopted and recorded.path != desired.path
+    if moved:
+        _same_place(desired, recorded)
     if current is None or moved:
         event = Events.REPLACED if sight.missing or moved else Events.CREATED
         return Plan(create(desired, recorded, nonce), event)
     return change(desired, recorded, sight, current, nonce)
+
+
+def _same_place(desired: Desired, recorded: Recorded) -> None:
+    """Nothing, if the user still names the same parent: another id behind that name is one that was made anew."""
+    said = [f.alias for f in fields(type(desired.spec)) if f.in_path and f.immutable]
+    if moved := [a for a in said if a in recorded.applied and recorded.applied[a] != desired.applied.get(a)]:
+        raise _fixed(moved)
+
+
+def _fixed(aliases: list[str]) -> Stalled:
+    return Stalled(
+        Stalls.IMMUTABLE_FIELD_CHANGED,
+        f"spec.{', spec.'.join(aliases)}: fixed at creation; delete and create the resource to change it",
+    )
 
 
 def _replaceable(
@@ -149,10 +165,7 @@ def change(desired: Desired, recorded: Recorded, sight: Sight, current: str, non
     changed = {f.wire: f for f in _changed(desired, recorded, sight, drift)}
     removed = _removed(desired, recorded)
     if fixed := [f.alias for f in (*changed.values(), *removed) if f.immutable]:
-        raise Stalled(
-            Stalls.IMMUTABLE_FIELD_CHANGED,
-            f"spec.{', spec.'.join(fixed)}: fixed at creation; delete and create the resource to change it",
-        )
+        raise _fixed(fixed)
     body = desired.body(_nonce(recorded, nonce))
     steps = _steps(desired, current, recorded.path or desired.path, {w: body[w] for w in changed}, changed, removed)
     if steps and sight.answer is not None and "metadata" in body and _unmarked(sight.answer):
@@ -195,21 +208,20 @@ def _paths(drift: Mapping[str, list[str]]) -> list[str]:
 
 
 def _changed(desired: Desired, recorded: Recorded, sight: Sight, drift: Mapping[str, Any]) -> list[Field]:
-    """Fields to send: those that the object holds otherwise where it was seen, else those whose digest changed.
+    """Fields to send: those that the user changed, and those that the object holds otherwise where it was seen.
 
-    A seen object is not enough for a value that the service does not echo: there the digest decides besides.
+    What was seen does not tell of a member that the user took out of a module, nor of a value that the service does not
+    echo. Where no digest is known, what was seen decides as far as it goes.
     """
     out = []
     for field in fields(type(desired.spec)):
         if field.alias not in desired.applied or (field.local and not field.reissues):
             continue
+        known = field.alias in recorded.applied
         unlike = recorded.applied.get(field.alias) != desired.applied[field.alias]
-        if field.immutable:
-            unlike = unlike and field.alias in recorded.applied
-        elif field.wire not in desired.plain:
+        if not field.immutable and field.wire not in desired.plain:
             continue
-        seen = sight.answer is not None and not field.immutable
-        if field.wire in drift or (unlike and not seen) or (unlike and _unechoed(desired, field, sight)):
+        if (unlike and (known or (not field.immutable and _unechoed(desired, field, sight)))) or field.wire in drift:
             out.append(field)
     return [f for f in out if not f.reissues]
 
@@ -261,18 +273,29 @@ def _steps(
     defaults = desired.kind.api.read.model_fields
     patch |= {f.wire: defaults[f.wire].get_default(call_default_factory=True) for f in removed if not f.module}
     off = [(f.wire, f.module) for f in removed if f.module]
+    ahead = [w for w, _ in off if w == _TERMINATION and any(f.module and f.module.protects for f in changed.values())]
     puts: dict[str, Operation] = {w: PutModule(current, w, body[w], path) for w in own}
+    switched_off = [
+        w for w, f in changed.items() if f.module and f.module.protects and not body[w].get("enabled", True)
+    ]
+    late: list[Operation] = [puts.pop(w) for w in switched_off if w in puts]
+    if any(not module.protects for _, module in off) and (
+        inline := {w: patch.pop(w) for w in switched_off if w in patch}
+    ):
+        late.append(Update(current, inline, path))
     ending: dict[str, Operation] = {}
     if _passes_through(body):
         ending = {w: puts.pop(w) for w in own if w == _TERMINATION}
         if _TERMINATION in patch and any(module.protects for _, module in off):
             ending = {_TERMINATION: Update(current, {_TERMINATION: patch.pop(_TERMINATION)}, path)}
     return [
+        *(DeleteModule(current, wire, path) for wire in ahead),
         *(puts.pop(w) for w in own if w == _TERMINATION and w in puts),
-        *(puts.pop(w) for w, module in own.items() if module.protects),
+        *(puts.pop(w) for w, module in own.items() if module.protects and w in puts),
         *((Update(current, patch, path),) if patch else ()),
         *puts.values(),
-        *(DeleteModule(current, wire, path) for wire, module in off if not module.protects),
+        *(DeleteModule(current, wire, path) for wire, module in off if not module.protects and wire not in ahead),
+        *late,
         *(DeleteModule(current, wire, path) for wire, module in off if module.protects),
         *ending.values(),
     ]
@@ -283,11 +306,11 @@ def _unmarked(answer: Body) -> bool:
 
 
 def _with_marker(steps: list[Operation], current: str, path: Path, metadata: str) -> list[Operation]:
-    """The first write to an adopted object also says whose it is now."""
+    """The first write to an adopted object also says whose it is now, lest a crash leave it changed and unmarked."""
     for index, step in enumerate(steps):
         if isinstance(step, Update):
             return [*steps[:index], Update(current, {**step.body, "metadata": metadata}, path), *steps[index + 1 :]]
-    return [*steps, Update(current, {"metadata": metadata}, path)]
+    return [Update(current, {"metadata": metadata}, path), *steps]
 
 
 def farewell(

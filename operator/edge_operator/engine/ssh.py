@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import ssh
 
-from edge_operator.engine.operations import Stalled
+from edge_operator.engine.operations import Stalled, shown
 from edge_operator.engine.reasons import Stalls
 
 
@@ -35,6 +34,11 @@ def verify(certificate: str, wish: Wish, now: datetime) -> None:
     """
     try:
         signed = ssh.load_ssh_public_identity(certificate.encode())
+        keys = (
+            [_bytes(k) for k in (signed.public_key(), signed.signature_key())]
+            if isinstance(signed, ssh.SSHCertificate)
+            else []
+        )
     except Exception as error:
         raise _refused("the service returned a certificate that cannot be read") from error
     if not isinstance(signed, ssh.SSHCertificate):
@@ -42,9 +46,10 @@ def verify(certificate: str, wish: Wish, now: datetime) -> None:
     if (signed.type is ssh.SSHCertificateType.HOST) != wish.host:
         other, asked = ("user", "host") if wish.host else ("host", "user")
         raise _refused(f"the service returned a {other} certificate in place of a {asked} certificate")
-    if _bytes(signed.public_key()) != _bytes(load_public(wish.public_key, "the public key")):
+    key, signer = keys
+    if key != _bytes(load_public(wish.public_key, "the public key")):
         raise _refused("the certificate is for another key")
-    found = sorted(p.decode() for p in signed.valid_principals)
+    found = sorted({p.decode(errors="backslashreplace") for p in signed.valid_principals})
     if found != sorted(set(wish.principals)):
         everybody = "any host" if wish.host else "any user"
         raise _refused(
@@ -55,23 +60,27 @@ def verify(certificate: str, wish: Wish, now: datetime) -> None:
     _verify_options("extensions", wish.extensions, signed.extensions)
     if now.timestamp() >= signed.valid_before:
         raise _refused("the certificate has expired already")
-    if _bytes(signed.signature_key()) != _bytes(load_public(wish.authority, "the authority's public key")):
+    if signer != _bytes(load_public(wish.authority, "the authority's public key")):
         raise _refused("the certificate is signed by another authority")
     try:
         signed.verify_cert_signature()
-    except InvalidSignature as error:
+    except Exception as error:
         raise _refused("the certificate's signature is wrong") from error
 
 
 def _verify_options(what: str, wish: Mapping[str, str] | None, found: Mapping[bytes, bytes]) -> None:
     if wish is None:
         return
-    names = {k.decode(errors="replace") for k in found}
-    if names != set(wish):
+    held = {k.decode(errors="backslashreplace"): v.decode(errors="backslashreplace") for k, v in found.items()}
+    names = held.keys()
+    if names != wish.keys():
         raise _refused(
             f"the certificate's {what} are {', '.join(sorted(names)) or 'none'}; "
             f"{', '.join(sorted(wish)) or 'none'} were asked for"
         )
+    for name in sorted(wish):
+        if held[name] != wish[name]:
+            raise _refused(f"the certificate's {name} is {shown(held[name])!r}; {shown(wish[name])!r} was asked for")
 
 
 def load_public(text: str, what: str) -> Any:

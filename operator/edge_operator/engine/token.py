@@ -24,15 +24,28 @@ def verdict(desired: Desired, recorded: Recorded, sight: Sight, now: datetime) -
     if sight.missing:
         return Verdict(replace=True, why="it vanished from the service")
     if not _held(sight, current):
-        return Verdict(replace=True, why="its token is not in the Secret")
-    rotation = desired.spec.rotation
-    overlap = rotation.overlap if rotation is not None else timedelta()
+        span = _overlap(desired) if _predecessor(recorded, sight) else timedelta()
+        return Verdict(replace=True, why="its token is not in the Secret", overlap=span)
     if sight.rotate:
-        return Verdict(replace=True, why="rotation was asked for", overlap=overlap)
+        return Verdict(replace=True, why="rotation was asked for", overlap=_overlap(desired))
     end = due(desired, recorded, sight)
     if end is not None and now >= end:
-        return Verdict(replace=True, why="due for rotation", overlap=overlap)
-    return Verdict(publish=_stale(recorded, sight), due=end)
+        return Verdict(replace=True, why="due for rotation", overlap=_overlap(desired))
+    return Verdict(publish=_stale(recorded, sight, now), due=end)
+
+
+def leave(desired: Desired, recorded: Recorded, sight: Sight) -> timedelta:
+    """How long the recorded object stays beside a successor that was only found: the Secret tells what was meant."""
+    published = sight.published
+    if sight.found is None or recorded.id is None or published is None or not published.ours or not published.token:
+        return timedelta()
+    beside = published.id == sight.found and "previous-token" in published.keys
+    return _overlap(desired) if beside or published.id == recorded.id else timedelta()
+
+
+def _overlap(desired: Desired) -> timedelta:
+    rotation = desired.spec.rotation
+    return rotation.overlap if rotation is not None else timedelta()
 
 
 def _held(sight: Sight, current: str) -> bool:
@@ -40,10 +53,21 @@ def _held(sight: Sight, current: str) -> bool:
     return published is not None and published.ours and published.id == current and bool(published.token)
 
 
-def _stale(recorded: Recorded, sight: Sight) -> bool:
-    """Whether the Secret still shows a predecessor that is gone."""
+def _predecessor(recorded: Recorded, sight: Sight) -> str | None:
+    """The id of the object that the Secret's token belongs to, if that one stays beside a successor."""
+    known = {recorded.id, *(p.id for p in recorded.previous)}
+    published = sight.published
+    if published is None or not published.ours or not published.token or published.id not in known:
+        return None
+    return published.id
+
+
+def _stale(recorded: Recorded, sight: Sight, now: datetime) -> bool:
+    """Whether the Secret shows a predecessor whose time is over, or lacks the id. It goes there before its key does."""
     keys = sight.published.keys if sight.published is not None else frozenset()
-    return not recorded.previous and bool({"previous-token", "previous-id"} & keys)
+    if {"previous-token", "previous-id"} & keys:
+        return not recorded.previous or recorded.previous[-1].delete_after <= now
+    return "id" not in keys
 
 
 def due(desired: Desired, recorded: Recorded, sight: Sight) -> datetime | None:
@@ -72,9 +96,9 @@ def key(desired: Desired, sight: Sight) -> None:
 def publish(desired: Desired, recorded: Recorded, sight: Sight, verdict: Verdict) -> tuple[Operation, ...]:
     """Write the new token, and the old one beside it while both are good."""
     material: dict[str, str] = {}
-    published = sight.published
-    if verdict.overlap and recorded.id and published is not None and published.token:
-        material = {"previous.token": published.token, "previous.id": recorded.id}
+    published, before = sight.published, _predecessor(recorded, sight)
+    if verdict.overlap and before is not None and published is not None and published.token:
+        material = {"previous.token": published.token, "previous.id": before}
     return (Publish(secret_name(desired), material=material),)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from edge_operator.declare import Kind
+from edge_operator.declare import Body, Kind, TLSSecretRef
 from edge_operator.engine import compare
 from edge_operator.engine.operations import KeyPair, KeyRequest, Operation
 from edge_operator.engine.project import Field, fields
@@ -59,8 +59,17 @@ def changed(desired: Desired, recorded: Recorded, sight: Sight) -> list[str]:
     if not recorded.applied and sight.answer is not None:
         have = compare.held(desired.kind, sight.answer)
         comparable = [f for f in marked if f.wire in desired.plain and f.wire in have]
-        return [f.alias for f in comparable if not _alike(f, desired.plain[f.wire], have[f.wire])]
+        unlike = [f.alias for f in comparable if not _alike(f, desired.plain[f.wire], have[f.wire])]
+        return unlike + [
+            f.alias for f in marked if not _same_upload(getattr(desired.spec, f.name), desired.plain, have)
+        ]
     return [f.alias for f in marked if recorded.applied.get(f.alias) != desired.applied.get(f.alias)]
+
+
+def _same_upload(value: Any, want: Body, have: Body) -> bool:
+    """Whether the service holds what a Secret says, as far as it returns it: certificates, whatever their layout."""
+    wires = value.wires if isinstance(value, TLSSecretRef) else ()
+    return all(str(have[wire]).split() == str(want[wire]).split() for wire in wires if wire in have)
 
 
 def _alike(field_: Field, want: Any, have: Any) -> bool:

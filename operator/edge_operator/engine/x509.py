@@ -27,18 +27,31 @@ def verify(chain_pem: str, key_pem: str, *, where: str, now: datetime) -> None:
     """
     chain = _chain(chain_pem, where)
     leaf = chain[0]
-    if _spki(leaf.public_key()) != _spki(_key(key_pem, where).public_key()):
+    if _public(leaf, where) != _spki(_key(key_pem, where).public_key()):
         raise _refused(where, "tls.key is not the key of the first certificate in tls.crt")
     for index, (cert, issuer) in enumerate(itertools.pairwise(chain)):
         try:
             cert.verify_directly_issued_by(issuer)
-        except (ValueError, TypeError, InvalidSignature) as error:
+        except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm) as error:
             text = f"certificate {index + 1} of tls.crt is not issued by certificate {index + 2}; write the leaf first"
             raise _refused(where, text) from error
     if now >= leaf.not_valid_after_utc:
         raise _refused(where, f"the certificate expired at {leaf.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}")
     if now < leaf.not_valid_before_utc:
         raise _refused(where, f"the certificate is not valid before {leaf.not_valid_before_utc:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def alike(chain_pem: str, other_pem: str) -> bool:
+    """Whether two chains hold the same certificates, whatever stands between them."""
+    try:
+        return _ders(chain_pem) == _ders(other_pem)
+    except ValueError:
+        return False
+
+
+def _ders(pem: str) -> list[bytes]:
+    found = x509.load_pem_x509_certificates(pem.encode())
+    return [cert.public_bytes(serialization.Encoding.DER) for cert in found]
 
 
 def _chain(pem: str, where: str) -> list[x509.Certificate]:
@@ -53,6 +66,13 @@ def _key(pem: str, where: str) -> PrivateKeyTypes:
         return serialization.load_pem_private_key(pem.encode(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise _refused(where, "tls.key should be a PEM private key without a passphrase") from error
+
+
+def _public(leaf: x509.Certificate, where: str) -> bytes:
+    try:
+        return _spki(leaf.public_key())
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise _refused(where, "the first certificate in tls.crt should be for an RSA, ECDSA or Ed25519 key") from error
 
 
 def _spki(key: PublicKeyTypes) -> bytes:

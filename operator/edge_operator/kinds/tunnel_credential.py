@@ -7,22 +7,17 @@ from typing import Annotated, ClassVar
 from annotated_types import MaxLen, MinLen
 from pydantic import AfterValidator
 
-from edge_operator.api import catalog
+from edge_operator.api import access, catalog
 from edge_operator.declare import Column, Immutable, Kind, Output, RemoteID, Rule, Token, Unordered
 from edge_operator.policies import Rotating
 
 ACLRule = Annotated[str, MinLen(1), MaxLen(512)]
 
 
-def _unrestricted(acl: list[str]) -> list[str]:
-    """The lone `*` says the same as no rule at all. Source: API document, ACL rules, 5."""
-    return [] if acl == ["*"] else acl
-
-
 class Spec(Rotating):
     """A credential for agents."""
 
-    acl: Annotated[list[ACLRule], MaxLen(128), Unordered(), AfterValidator(_unrestricted)] = []
+    acl: Annotated[list[ACLRule], MaxLen(128), Unordered(), AfterValidator(access.unrestricted)] = []
     """What the token may bind: bind:<domain>, bind:*.<domain>, bind:<key>=<value>; none, or a lone *, is everything."""
     owner_id: Annotated[RemoteID | None, Immutable()] = None
     """User or bot that owns the credential; only admins may name another than themselves. Cannot be changed."""

@@ -152,8 +152,6 @@ class Credentials:
                 settings = client.Configuration()
                 await self._loader.load_and_set(settings)
                 self._remember(settings)
-        except errors.NotConfigured:
-            return
         except Exception:  # noqa: BLE001  # whatever an exec plugin or a file does, the old token may still be good
             return
 

@@ -149,12 +149,15 @@ class Operator:
             kopf = asyncio.create_task(self._watch(watched), name="watches")
             stopped = asyncio.create_task(self.stop.wait(), name="stop")
             done, _ = await asyncio.wait({acting, kopf, stopped, *tasks}, return_when=asyncio.FIRST_COMPLETED)
-            failed = next((t for t in done if t is not stopped), None)
+            ended = [t for t in done if t is not stopped]
             await self._wind_down(acting, stopped, *tasks)
         await self._unwatch(kopf, watched)
-        if failed is None:
+        if not ended:
             return OK
-        _log.error("ended because %s ended: %s", failed.get_name(), failed.exception() or "without an error")
+        # kopf, as it fails, cancels each task that began after it: then its own error is the cause.
+        cause = next((t for t in (kopf, *ended) if t.done() and not t.cancelled() and t.exception()), ended[0])
+        why = "it was cancelled" if cause.cancelled() else cause.exception() or "without an error"
+        _log.error("ended because %s ended: %s", cause.get_name(), why)
         return FAILED
 
     async def _wind_down(self, acting: asyncio.Task[None], *others: asyncio.Task[Any]) -> None:

@@ -28,6 +28,7 @@ CURVES: Final[Mapping[str, ec.EllipticCurve]] = {
 LARGEST_TIME: Final = 2**64 - 1
 MOST_PRINCIPALS: Final = 256
 """OpenSSH refuses certificates with more."""
+_CERTIFICATE_SUFFIX: Final = "-cert-v01@openssh.com"
 _SMALLEST_RSA_BITS: Final = 1024
 _RSA_EXPONENT: Final = 65537
 
@@ -83,6 +84,8 @@ def read_public_key(text: str) -> tuple[PublicKey, str]:
     line = text.strip()
     if "\n" in line or "\r" in line:
         raise KeyUnusable("is more than one line")
+    if line.partition(" ")[0].endswith(_CERTIFICATE_SUFFIX):
+        raise KeyUnusable("is a certificate; the public key in it is expected")
     try:
         key = serialization.load_ssh_public_key(line.encode())
     except (ValueError, UnsupportedAlgorithm, UnicodeError):

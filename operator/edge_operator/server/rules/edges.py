@@ -14,7 +14,7 @@ from edge_operator.server.rules.rule import Claimed, Context, Doc, FieldRule, Pl
 from edge_operator.server.store import Claim
 
 _HOST: Final = r"(?:\*\.)?[0-9A-Za-z_](?:[0-9A-Za-z_-]*[0-9A-Za-z_])?(?:\.[0-9A-Za-z_](?:[0-9A-Za-z_-]*[0-9A-Za-z_])?)*"
-_HOSTPORT: Final = re.compile(rf"(?:{_HOST}|\[[0-9A-Fa-f:.]+\]):([0-9]{{1,5}})")
+_HOSTPORT: Final = re.compile(rf"(?:{_HOST}|\[[0-9A-Fa-f:.]+\]):([1-9][0-9]{{0,4}})")
 _MATCH: Final = re.compile(rf"(?:{_HOST})?(?:/[^\s?#\x00-\x1f]*)?")
 
 
@@ -23,7 +23,7 @@ def _hostports(_context: Context, values: list[str], place: Place) -> list[str]:
     seen: set[str] = set()
     for index, value in enumerate(values):
         found = _HOSTPORT.fullmatch(value)
-        if not found or not 1 <= int(found[1]) <= 65535:
+        if not found or int(found[1]) > 65535:
             raise (place / index).problem(f"{shown(value)} is not of the form host:port")
         if value.lower() in seen:
             raise (place / index).problem(f"{shown(value)} is given twice")

@@ -1,0 +1,114 @@
+"""The API server goes away while work is under way; whole namespaces go with everything in them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cluster.running import SOON, Operator, World
+from edge_operator.derive import samples
+from edge_operator.kinds import KINDS
+from harness.cluster import Cluster
+from harness.processes import wait_until
+
+BACKEND = {"backends": [{"id": "bkdtg_1"}]}
+
+
+def application(domain: str) -> list[dict[str, Any]]:
+    """Every sample, on hosts of this domain."""
+    text = json.dumps([manifest for kind in KINDS.values() for manifest in samples.manifests(kind)])
+    found: list[dict[str, Any]] = json.loads(text.replace("example.com", domain))
+    return found
+
+
+@pytest.fixture
+def outage(crds: Cluster) -> Iterator[Cluster]:
+    """The cluster, whose controllers are started again afterwards: left alone, they take half a minute to come back."""
+    yield crds
+    crds.restart_controller_manager()
+
+
+def test_a_crash_of_the_api_server_is_survived_by_watches_and_by_work_under_way(world: World, outage: Cluster) -> None:
+    """The service answers while the API server is away: the id cannot be recorded, and is found again."""
+    world.make("FailoverBackend", "before", BACKEND)
+    world.ready("FailoverBackend", "before")
+    mark = world.service.mark()
+    world.service.faults({"kind": "latency", "seconds": 1.0, "method": "POST"})
+    while_away = world.make("FailoverBackend", "while", BACKEND)
+    arrived = lambda: any(e["method"] == "POST" and e["number"] > mark for e in world.service.journal())
+    wait_until(arrived, "the creation to be under way", SOON, 0.01)
+
+    outage.restart_apiserver(graceful=False, pause_seconds=1.5)
+    world.service.faults()
+
+    found = world.ready("FailoverBackend", "while", within=40)
+    assert [o["id"] for o in world.service.owned(while_away)] == [found["status"]["id"]]
+    world.change_spec("FailoverBackend", "before", {"description": "after"})
+    before = world.ready("FailoverBackend", "before", within=40)
+    assert [o["description"] for o in world.service.owned(before)] == ["after"]
+    world.make("FailoverBackend", "after", BACKEND)
+    world.ready("FailoverBackend", "after", within=40)
+
+
+def test_an_api_server_that_is_away_for_longer_than_the_lease_costs_nothing_but_time(
+    world: World, operator: Operator, outage: Cluster
+) -> None:
+    world.make("FailoverBackend", "before", BACKEND)
+    before = world.ready("FailoverBackend", "before")
+    operator.rest()
+    calls = world.service.mark()
+
+    outage.restart_apiserver(pause_seconds=5)
+
+    wait_until(lambda: operator.text().count("leads now") >= 2, "the operator to lead again", 40)
+    world.make("FailoverBackend", "after", BACKEND)
+    world.ready("FailoverBackend", "after", within=40)
+    assert [call.split()[0] for call in world.service.calls(calls)] == ["POST"]
+    assert world.get("FailoverBackend", "before") == before
+
+
+def test_namespaces_deleted_as_a_whole_go_and_leave_nothing_in_the_account(
+    crds: Cluster, world: World, operator: Operator
+) -> None:
+    """Several at once: in which order their contents go is the cluster's choice."""
+    worlds = [World(crds, world.service, f"gone-{secrets.token_hex(4)}") for _ in range(3)]
+    for one in worlds:
+        crds.create_namespace(one.namespace)
+        items = {"apiVersion": "v1", "kind": "List", "items": application(f"{one.namespace}.example.com")}
+        crds.kubectl("apply", "--namespace", one.namespace, "-f", "-", input=json.dumps(items))
+    for one in worlds:
+        for kind in KINDS:
+            one.ready(kind, "example")
+
+    began = time.monotonic()
+    for one in worlds:
+        crds.delete_namespace(one.namespace)
+    for one in worlds:
+        path = f"/api/v1/namespaces/{one.namespace}"
+        wait_until(lambda path=path: crds.get(path) is None, f"{path} to go", 60, 0.1, operator.text)
+
+    assert [one.left() for one in worlds] == [[], [], []]
+    assert time.monotonic() - began < 60
+    assert "a defect of the operator" not in operator.text()
+
+
+def test_a_namespace_deleted_while_its_resources_are_being_made_goes_too(
+    crds: Cluster, world: World, operator: Operator
+) -> None:
+    one = World(crds, world.service, f"gone-{secrets.token_hex(4)}")
+    crds.create_namespace(one.namespace)
+    items = {"apiVersion": "v1", "kind": "List", "items": application(f"{one.namespace}.example.com")}
+    one.service.faults({"kind": "latency", "seconds": 0.4})
+    crds.kubectl("apply", "--namespace", one.namespace, "-f", "-", input=json.dumps(items))
+
+    crds.delete_namespace(one.namespace)
+    one.service.faults()
+
+    path = f"/api/v1/namespaces/{one.namespace}"
+    wait_until(lambda: crds.get(path) is None, f"{path} to go", 60, 0.1, operator.text)
+    assert one.left() == []
