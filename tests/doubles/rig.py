@@ -10,7 +10,6 @@ Time moves only when everybody waits. A restart forgets all that a process knows
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -20,11 +19,11 @@ import httpx
 from doubles.apiserver import ApiServer, Key, Object, copied
 from doubles.cluster import Event, FakeCluster, points_at
 from doubles.effects import Died, Effects, Unreachable
+from doubles.hands import Hands
 from doubles.wire import Exchanged, Wire
 from doubles.world import FakeWorld
 from edge_operator.api import retry
 from edge_operator.api.client import Client
-from edge_operator.derive import samples
 from edge_operator.engine import references, state
 from edge_operator.engine.operations import Restart
 from edge_operator.engine.reasons import Waits
@@ -38,7 +37,6 @@ from edge_operator.server.settings import ServerSettings
 from edge_operator.server.store import Stored
 
 API_KEY = "canary_api_key_6vT2mQ9xLwPz"
-NAMESPACE = "default"
 GRACE_SECONDS = 45.0
 BASE = "https://api.test"
 _PASSES = 2000
@@ -62,7 +60,7 @@ class Process:
     failures: dict[Key, int] = field(default_factory=dict)
 
 
-class Rig:
+class Rig(Hands):
     """State of cluster and service, one process, and the hands of a user."""
 
     def __init__(self, settings: ServerSettings | None = None, *, seed: int = 0, profile: str = "neutral") -> None:
@@ -100,79 +98,7 @@ class Rig:
         await self.outside.close()
         self.app.close()
 
-    # What a user does ---------------------------------------------------------------------------
-
-    def apply(self, kind: str, name: str, spec: Mapping[str, Any] | None = None, **annotations: str | None) -> Object:
-        """Create or replace a resource's spec; annotations by their name under our group, None takes one away."""
-        changes: dict[str, Any] = {} if spec is None else {"spec": spec}
-        if annotations:
-            named = {f"edge-operator.dev/{k.replace('_', '-')}": v for k, v in annotations.items()}
-            changes["metadata"] = {"annotations": named}
-        return self.api.apply((kind, NAMESPACE, name), changes)
-
-    def edit(self, kind: str, name: str = samples.NAME, /, **members: Any) -> Object:
-        """Set members of a spec by their names in Kubernetes; None removes one."""
-        spec = {**self.get(kind, name)["spec"], **members}
-        return self.apply(kind, name, {k: v for k, v in spec.items() if v is not None})
-
-    def annotate(self, kind: str, name: str = samples.NAME, /, **annotations: str | None) -> Object:
-        return self.apply(kind, name, None, **annotations)
-
-    def secret(self, name: str, data: Mapping[str, str]) -> Object:
-        return self.api.apply(("Secret", NAMESPACE, name), {"type": "Opaque", "data": dict(data)})
-
-    def sample(self, kind: str, name: str = samples.NAME, **members: Any) -> Object:
-        """A kind's example with everything that it needs, as `kubectl apply` of the samples would make it."""
-        *needs, manifest = copied(_manifests(kind))
-        for need in needs:
-            if need["kind"] == "Secret":
-                self.secret(need["metadata"]["name"], need["stringData"])
-            else:
-                self.apply(need["kind"], need["metadata"]["name"], need["spec"])
-        for needed, its_name in points_at(manifest):
-            if self.api.get((needed, NAMESPACE, its_name)) is None:
-                self.sample(needed, its_name)
-        spec = {k: v for k, v in {**manifest["spec"], **members}.items() if v is not None}
-        return self.apply(kind, name, spec)
-
-    def delete(self, kind: str, name: str = samples.NAME) -> None:
-        self.api.delete((kind, NAMESPACE, name))
-
-    # What a user sees ---------------------------------------------------------------------------
-
-    def get(self, kind: str, name: str = samples.NAME) -> Object:
-        found = self.api.get((kind, NAMESPACE, name))
-        assert found is not None, f"{kind}/{name} is not there"
-        return found
-
-    def exists(self, kind: str, name: str = samples.NAME) -> bool:
-        return self.api.get((kind, NAMESPACE, name)) is not None
-
-    def status(self, kind: str, name: str = samples.NAME) -> Object:
-        status: Object = self.get(kind, name).get("status") or {}
-        return status
-
-    def id(self, kind: str, name: str = samples.NAME) -> str:
-        return str(self.status(kind, name)["id"])
-
-    def condition(self, kind: str, name: str = samples.NAME, type_: str = "Ready") -> Object | None:
-        return next((c for c in self.status(kind, name).get("conditions") or () if c["type"] == type_), None)
-
-    def reason(self, kind: str, name: str = samples.NAME) -> str:
-        """Reason of Ready, "" before there is one."""
-        return str((self.condition(kind, name) or {}).get("reason", ""))
-
-    def message(self, kind: str, name: str = samples.NAME) -> str:
-        return str((self.condition(kind, name) or {}).get("message", ""))
-
-    def ready(self, kind: str, name: str = samples.NAME) -> bool:
-        """Ready for the spec as it is now."""
-        now = self.get(kind, name)["metadata"]["generation"]
-        found = self.condition(kind, name) or {}
-        return found.get("status") == "True" and self.status(kind, name)["observedGeneration"] == now
-
-    def published(self, name: str) -> Object | None:
-        return self.api.get(("Secret", NAMESPACE, name))
+    # What is in the account, and what was done ---------------------------------------------------
 
     def events(self, about: str | None = None) -> list[Event]:
         return [e for e in self.cluster.events if about is None or e.about == about]
@@ -390,9 +316,3 @@ def _secrets_of(resource: Object) -> set[str]:
     except ValueError:
         return {written}
     return {ref.name for ref in read} | {written}
-
-
-@functools.cache
-def _manifests(kind: str) -> list[Object]:
-    """A kind's example and what it needs; reading YAML costs more than a whole scenario."""
-    return samples.manifests(KINDS[kind])

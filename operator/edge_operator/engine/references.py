@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,22 +136,17 @@ def _check_prefix(pointer: Pointer, id_: str) -> None:
 
 def cycle(start: Named, points_at: Callable[[Named], Iterable[Named]]) -> list[Named] | None:
     """A circle of references through `start`, as the resources in it, or None."""
-    trail: list[Named] = []
-    visited: set[Named] = set()
-
-    def walk(at: Named) -> bool:
-        for target in points_at(at):
-            if target == start:
-                return True
-            if target not in visited:
-                visited.add(target)
-                trail.append(target)
-                if walk(target):
-                    return True
-                trail.pop()
-        return False
-
-    return [start, *trail] if walk(start) else None
-
-
-Graph = Mapping[Named, Iterable[Named]]
+    trail, visited = [start], {start}
+    ahead = [iter(points_at(start))]
+    while ahead:
+        target = next(ahead[-1], None)
+        if target is None:
+            ahead.pop()
+            trail.pop()
+        elif target == start:
+            return trail
+        elif target not in visited:
+            visited.add(target)
+            trail.append(target)
+            ahead.append(iter(points_at(target)))
+    return None
