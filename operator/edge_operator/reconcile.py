@@ -18,15 +18,7 @@ from edge_operator.declare import Token
 from edge_operator.engine import conditions, plan, project, references, reported, state
 from edge_operator.engine import verdict as judging
 from edge_operator.engine.conditions import Verdict
-from edge_operator.engine.operations import (
-    Missing,
-    Plan,
-    Restart,
-    Stalled,
-    Unsupported,
-    Waiting,
-    shown,
-)
+from edge_operator.engine.operations import Create, Missing, Plan, Restart, Stalled, Unsupported, Waiting, shown
 from edge_operator.engine.reasons import Events, Ready, Stalls, Waits
 from edge_operator.engine.references import Named
 from edge_operator.engine.state import Desired, Recorded, Sight
@@ -78,11 +70,19 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
     return await _report(line, progress, verdict, wanted, todo)
 
 
-async def propose(line: Pass, resource: Resource) -> Plan:
+@dataclass(frozen=True)
+class Proposal:
+    """What a pass would do, and the id of the object that a new one takes the place of and that goes afterwards."""
+
+    plan: Plan
+    replaces: str | None
+
+
+async def propose(line: Pass, resource: Resource) -> Proposal:
     """What a pass would do, after a look at the remote object; nothing is done.
 
     Raises:
-        Waiting, Stalled: a pass would end so before it did anything.
+        Waiting, Stalled, Unsupported: a pass would end so before it did anything.
     """
     recorded = state.recorded(resource, line.identity.key)
     line.memory.doubted = True  # so that the remote object is looked at, and not only what is recorded of it
@@ -90,7 +90,9 @@ async def propose(line: Pass, resource: Resource) -> Plan:
     sight = await observe(line, wanted, recorded, resource, None)
     progress = Progress(resource, recorded)
     progress.see(sight, wanted, line.world.now())
-    return plan.plan(wanted, progress.recorded, sight, line.world.now(), line.world.nonce())
+    todo = plan.plan(wanted, progress.recorded, sight, line.world.now(), line.world.nonce())
+    anew = any(isinstance(operation, Create) for operation in todo.operations)
+    return Proposal(todo, recorded.id if anew and not sight.missing else None)
 
 
 def _parse(line: Pass, resource: Resource) -> Policies:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from edge_operator.kinds import KINDS
@@ -112,6 +113,9 @@ def test_it_stays_usable_until_ctrl_c_and_leaves_nothing() -> None:
             kubectl = found(r"alias kubectl=(\S+)", text)
             addresses = [found(r"at (https://\S+)", text), found(r"at (http://\S+),", text)]
             key_file = Path(found(r"API key +(/\S+)", text))
+            version, url = found(r'" -H "(.+:.+)" http', text).split(": "), found(r"curl .* (http\S+)", text)
+            headers = {"Authorization": f"Bearer {key_file.read_text()}", version[0]: version[1]}
+            answer = httpx.get(url, headers=headers, trust_env=False)
             shown = run([kubectl, "--kubeconfig", kubeconfig, "get", "edge", "-o", "name"])
             assert key_file.read_text() not in text
             assert all(listens(address) for address in addresses)
@@ -122,6 +126,7 @@ def test_it_stays_usable_until_ctrl_c_and_leaves_nothing() -> None:
             process.terminate()  # after a failure; it cleans up
 
     assert len(shown.split()) == len(KINDS)
+    assert len(answer.json()["https_edges"]) == 1
     assert process.returncode == 0, rest
     assert "nothing is left running" in rest
     assert "Traceback" not in rest

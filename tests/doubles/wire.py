@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,3 +65,13 @@ class Wire(httpx.AsyncBaseTransport):
         exchanged = Exchanged(request.method, path, body, response.status_code if response else 0, answer)
         self.log.append(exchanged)
         self._journal.append(exchanged)
+
+
+class Handled(httpx.AsyncBaseTransport):
+    """A transport that one function answers for: something between us and the service."""
+
+    def __init__(self, handle: Callable[[httpx.Request], Awaitable[httpx.Response]]) -> None:
+        self._handle = handle
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await self._handle(request)

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import yaml
 
+from edge_operator.api import profiles
 from harness import binaries, demo_account, kind
 from harness.demo_resources import NotDone, Row, Watch
 from harness.demo_screen import Screen
@@ -80,11 +81,13 @@ class Demo:
         say(f"  kubectl patch weightedbackend example --type=merge -p {change}   # one PATCH of the account")
         say("  kubectl delete httpsedge example --wait=false                               # waits for its route")
         say(f"  kubectl delete -f {_shown(self._samples)} && kubectl apply -f {_shown(self._samples)}")
+        profile = profiles.load("neutral")
+        version = f"{profile.version_header}: {profile.version}"
         self._screen.title("Behind it")
         self._screen.pairs([
             ("API", f"{url}   (OpenAPI: {url}/openapi.json)"),
             ("API key", key_file),
-            ("", f'curl -H "Authorization: Bearer $(cat {key_file})" {url}/edges/https'),
+            ("", f'curl -H "Authorization: Bearer $(cat {key_file})" -H "{version}" {url}/edges/https'),
             *((f"{name} log", command) for name, command in self._world.logs()),
             ("all files", f"{cluster.folder}   (removed at the end)"),
         ])  # fmt: skip
@@ -192,7 +195,8 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the demo; the exit code. A stop by Ctrl-C or SIGTERM is a success, unless a verdict was asked for."""
     options, screen, started = arguments(words), Screen(), time.monotonic()
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell has told a background job to ignore the first
+        signal.signal(number, _interrupt)
     screen.say("The demo of edge-operator, on a real Kubernetes API server.", "bold")
     try:
         with contextlib.ExitStack() as stack:

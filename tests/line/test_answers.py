@@ -5,11 +5,10 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from doubles.effects import Fate
 from doubles.rig import Rig
 from doubles.scenarios import effect_of
+from doubles.wire import Handled
 from edge_operator.kinds import KINDS
-from edge_operator.server.settings import ServerSettings
 
 from .test_life import made
 
@@ -226,31 +225,6 @@ async def test_a_429_pauses_the_whole_connection_for_as_long_as_was_asked(header
         assert rig.ready("WeightedBackend")
 
 
-async def test_a_429_to_a_creation_means_that_nothing_was_created():
-    async with Rig() as rig:
-        await needs_only(rig)
-        rig.faults(status(429, count=1, retry_after="3"))
-        rig.sample(KIND)
-        began = rig.world.elapsed
-        await rig.settle()
-        assert rig.ready(KIND)
-        assert rig.world.elapsed - began < 10, "no search, no grace"
-        assert [effect_of(call) for call in rig.calls] == ["POST", "POST"]
-
-
-@pytest.mark.parametrize("code", [500, 502, 503, 504, 408, 425])
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("kind", ["WeightedBackend", "SSHHostCertificate", "HTTPSRoute"])
-async def test_a_5xx_to_a_creation_is_unknown_and_searched_for(kind, when, code):
-    async with Rig() as rig:
-        await needs_only(rig, kind)
-        rig.faults(status(code, method="POST", when=when, count=1))
-        rig.sample(kind)
-        await rig.settle()
-        assert rig.ready(kind), rig.message(kind)
-        assert [doc["id"] for doc in rig.remote(kind)] == [rig.id(kind)]
-
-
 @pytest.mark.parametrize("code", [500, 503])
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -269,76 +243,6 @@ async def test_a_5xx_to_anything_else_is_tried_again(method, when, code):
         else:
             assert rig.ready(KIND)
             assert rig.remote(KIND)[0]["description"] == "edited"
-
-
-@pytest.mark.parametrize("member", ["id", "token"])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "HTTPSRoute"])
-async def test_null_where_an_id_or_a_token_should_be_ends_with_one_object(kind, member):
-    async with Rig() as rig:
-        await needs_only(rig, kind)
-        rig.faults({"kind": "null", "members": (member,), "method": "POST", "count": 1})
-        rig.sample(kind)
-        await rig.settle()
-        assert rig.ready(kind), rig.message(kind)
-        assert [doc["id"] for doc in rig.remote(kind)] == [rig.id(kind)]
-
-
-async def test_an_answer_of_something_in_front_of_the_service_is_unknown():
-    """A proxy's page says nothing about what the service did."""
-    async with Rig() as rig:
-        await needs_only(rig, "WeightedBackend")
-        inner = rig.wire.handle_async_request
-        left = [403, 404, 400]
-
-        async def in_front(request: httpx.Request) -> httpx.Response:
-            answer = await inner(request)
-            if request.method == "POST" and left:
-                return httpx.Response(left.pop(), text="<html>no</html>", request=request)
-            return answer
-
-        rig.process.client._exchange._http = httpx.AsyncClient(transport=_Transport(in_front))
-        rig.sample("WeightedBackend")
-        await rig.settle()
-        assert rig.ready("WeightedBackend")
-        assert [doc["id"] for doc in rig.remote("WeightedBackend")] == [rig.id("WeightedBackend")]
-
-
-class _Transport(httpx.AsyncBaseTransport):
-    def __init__(self, handle) -> None:
-        self._handle = handle
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return await self._handle(request)
-
-
-async def test_a_connection_that_never_opened_needs_no_search():
-    async with Rig() as rig:
-        await needs_only(rig, "WeightedBackend")
-
-        async def refused(request: httpx.Request) -> httpx.Response:
-            raise httpx.ConnectError("refused", request=request)
-
-        whole = rig.process.client._exchange._http
-        rig.process.client._exchange._http = httpx.AsyncClient(transport=_Transport(refused))
-        rig.sample("WeightedBackend")
-        await rig.settle(1)
-        assert rig.reason("WeightedBackend") == "ServiceUnavailable"
-        rig.process.client._exchange._http = whole
-        began = rig.world.elapsed
-        await rig.settle()
-        assert rig.ready("WeightedBackend")
-        assert rig.world.elapsed - began < 40
-        assert [effect_of(call) for call in rig.calls] == ["POST"]
-
-
-async def test_a_list_that_lags_within_the_grace_leads_to_no_second_object():
-    async with Rig() as rig:
-        await needs_only(rig)
-        rig.faults({"kind": "lag", "seconds": 40.0}, {"kind": "cut", "when": "after", "method": "POST", "count": 1})
-        rig.sample(KIND)
-        await rig.settle()
-        assert len(rig.remote(KIND)) == 1
-        assert rig.ready(KIND)
 
 
 async def test_an_object_that_cannot_be_read_is_waited_for_and_not_a_defect():
@@ -364,40 +268,11 @@ async def test_a_module_of_another_shape_is_waited_for_and_named():
                 return httpx.Response(200, json={"id": rig.id(KIND), "backend": "off"}, request=request)
             return answer
 
-        rig.process.client._exchange._http = httpx.AsyncClient(transport=_Transport(odd))
+        rig.process.client._exchange._http = httpx.AsyncClient(transport=Handled(odd))
         rig.annotate(KIND, reconcile_requested_at="now")
         await rig.settle(60)
         assert rig.reason(KIND) == "ServiceUnavailable"
         assert "backend" in rig.message(KIND)
-
-
-async def test_many_recoveries_share_one_list():
-    async with Rig(ServerSettings(page_size=100)) as rig:
-        for number in range(40):
-            rig.apply("WeightedBackend", f"w{number}", {"backends": [{"ref": {"id": "bkdhr_1"}, "weight": 1}]})
-        rig.faults({"kind": "cut", "when": "after", "method": "POST"})
-        await rig.settle(1)
-        assert len(rig.remote("WeightedBackend")) == 40
-        rig.faults()
-        rig.forget()
-        await rig.settle()
-        assert all(rig.ready("WeightedBackend", f"w{number}") for number in range(40))
-        assert len(rig.remote("WeightedBackend")) == 40
-        assert rig.calls == ["GET /backends/weighted 200"]
-
-
-async def test_several_objects_of_one_claim_end_as_one():
-    """A copy of a POST that some proxy repeated: the one that the Secret names stays, else the lowest id."""
-    async with Rig() as rig:
-        await needs_only(rig, "WeightedBackend")
-        rig.sample("WeightedBackend")
-        rig.effects.fates = {len(rig.effects.log) + 2: Fate.CUT_AFTER}
-        await rig.settle(1)
-        (first,) = rig.remote("WeightedBackend")
-        body = {"metadata": first["metadata"], "description": first["description"], "backends": {}}
-        await rig.outside.weighted_backends.raw.create(body)
-        await rig.settle()
-        assert [doc["id"] for doc in rig.remote("WeightedBackend")] == [first["id"]] == [rig.id("WeightedBackend")]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,7 +11,8 @@ import pytest
 from doubles.cluster import ID
 from doubles.crashes import Scenario, foreign, judge
 from doubles.effects import Fate
-from doubles.rig import BASE, GRACE_SECONDS, NAMESPACE, Rig
+from doubles.hands import NAMESPACE
+from doubles.rig import BASE, GRACE_SECONDS, Rig
 from doubles.scenarios import effect_of
 from edge_operator.api.client import Client
 from edge_operator.api.errors import AuthenticationFailed

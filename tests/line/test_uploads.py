@@ -18,7 +18,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from doubles.crashes import Scenario, foreign, judge
 from doubles.effects import Fate
-from doubles.rig import GRACE_SECONDS, NAMESPACE, Rig
+from doubles.hands import NAMESPACE
+from doubles.rig import GRACE_SECONDS, Rig
 from doubles.scenarios import effect_of
 from doubles.world import START
 from edge_operator.engine import brownfield
@@ -462,6 +463,16 @@ async def test_an_adopted_certificate_is_ready_only_if_the_secret_holds_it(numbe
         assert {call.split()[0] for call in rig.calls} == {"GET"}
         if not ready:
             assert "another certificate" in rig.message(KIND, "adopted")
+
+
+async def test_what_stands_between_the_certificates_is_no_other_certificate():
+    async with Rig() as rig:
+        first = await uploaded(rig)
+        rig.cluster.digest_key = b"another key of thirty-two bytes."
+        put(rig, f"subject=app\n{leaf(0).crt}\n\nissuer=ca\n{issuing().crt.replace(chr(10), chr(13) + chr(10))}", leaf(0))
+        await rig.settle()
+        assert (rig.id(KIND), rig.ready(KIND)) == (first, True)
+        assert {call.split()[0] for call in rig.calls} <= {"GET"}
 
 
 def strange(number: int = 1) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import subprocess
 from datetime import UTC, datetime
@@ -37,7 +38,7 @@ def read_by_openssh(certificate: str, folder: Path) -> dict[str, list[str]]:
         check=True,
         capture_output=True,
         text=True,
-        env={"TZ": "UTC", "PATH": "/usr/bin:/bin"},
+        env={**os.environ, "TZ": "UTC"},
     ).stdout
     found: dict[str, list[str]] = {}
     heading = ""

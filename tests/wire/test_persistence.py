@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 import sqlite3
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,12 @@ def _bytes_in(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.iterdir())
 
 
+async def _until(question: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(60):
+        while not await question():
+            await asyncio.sleep(0.01)
+
+
 class _Writers:
     """Write until the server dies, and remember what it confirmed."""
 
@@ -98,7 +105,7 @@ class _Writers:
         self.asked: set[str] = set()
         self.began: dict[str, int] = {}
 
-    def busy(self) -> bool:
+    async def busy(self) -> bool:
         """Whether there is enough that could be lost."""
         return len(self.confirmed) == 3 and min(self.confirmed.values()) > 5 and len(self.created) > 5
 
@@ -132,8 +139,7 @@ async def test_after_kill_9_every_confirmed_write_is_there_and_none_is_half(seed
         writers = _Writers(api, seed)
         tasks = [asyncio.create_task(writers.change(path)) for path in paths]
         tasks += [asyncio.create_task(writers.create(f"w{number}")) for number in range(3)]
-        while not writers.busy():
-            await asyncio.sleep(0.01)
+        await _until(writers.busy)
         await asyncio.sleep(0.07 * seed)
         server.kill()
         for task in tasks:
@@ -169,8 +175,11 @@ async def _judge_edges(api: Api, writers: _Writers) -> None:
 async def test_a_server_that_is_told_to_stop_finishes_the_requests_that_it_has(tmp_path: Path) -> None:
     async with process(tmp_path / "account.sqlite", "--control", "--latency", "1s") as (api, server):
         under_way = asyncio.create_task(api.ok("POST", "/backends/weighted", {}))
-        while not (await api.ok("GET", "/_control/requests"))["requests"]:
-            await asyncio.sleep(0.01)
+
+        async def arrived() -> bool:
+            return bool((await api.ok("GET", "/_control/requests"))["requests"])
+
+        await _until(arrived)
         code = await asyncio.to_thread(server.stop)
         created = await under_way
     assert 0 == code

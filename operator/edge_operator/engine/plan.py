@@ -7,19 +7,17 @@ from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from edge_operator.declare import Body, Issued, Managed, Token, Uploaded
-from edge_operator.engine import compare, issue, marker, token, upload
+from edge_operator.engine import compare, issue, marker, order, token, upload
 from edge_operator.engine.operations import (
     Claim,
     Create,
     Delete,
-    DeleteModule,
     Disown,
     KeyPair,
     KeyRequest,
     Operation,
     Path,
     Plan,
-    PutModule,
     Release,
     Stalled,
     Update,
@@ -28,8 +26,6 @@ from edge_operator.engine.project import Field, fields
 from edge_operator.engine.reasons import Events, Stalls
 from edge_operator.engine.state import Desired, Recorded, Sight
 from edge_operator.engine.verdict import Replaceable
-
-_TERMINATION = "tls_termination"
 
 
 def plan(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonce: str) -> Plan:
@@ -167,7 +163,9 @@ def change(desired: Desired, recorded: Recorded, sight: Sight, current: str, non
     if fixed := [f.alias for f in (*changed.values(), *removed) if f.immutable]:
         raise _fixed(fixed)
     body = desired.body(_nonce(recorded, nonce))
-    steps = _steps(desired, current, recorded.path or desired.path, {w: body[w] for w in changed}, changed, removed)
+    steps = order.steps(
+        desired, current, recorded.path or desired.path, {w: body[w] for w in changed}, changed, removed
+    )
     if steps and sight.answer is not None and "metadata" in body and _unmarked(sight.answer):
         steps = _with_marker(steps, current, recorded.path or desired.path, body["metadata"])
     theirs = tuple(
@@ -246,59 +244,6 @@ def _removed(desired: Desired, recorded: Recorded) -> list[Field]:
     """Fields that were sent once and are in the spec no more."""
     gone = recorded.applied.keys() - desired.applied.keys()
     return [f for f in fields(type(desired.spec)) if f.alias in gone and not f.local and not f.reissues]
-
-
-def _passes_through(body: Mapping[str, Any]) -> bool:
-    """Whether a termination leaves TLS to the upstream, so that nothing here can guard it.
-
-    Source: API document, TLS termination rules, 2.
-    """
-    return bool((body.get(_TERMINATION) or {}).get("terminate_at") == "upstream")
-
-
-def _steps(
-    desired: Desired,
-    current: str,
-    path: Path,
-    body: Body,
-    changed: Mapping[str, Field],
-    removed: list[Field],
-) -> list[Operation]:
-    """Protecting modules go on before anything else changes and come off after everything else.
-
-    TLS termination decides what the service can see: at the edge it comes before what protects, upstream after all.
-    """
-    own = {w: f.module for w, f in changed.items() if f.module and f.module.own_path}
-    patch = {w: body[w] for w in changed if w not in own}
-    defaults = desired.kind.api.read.model_fields
-    patch |= {f.wire: defaults[f.wire].get_default(call_default_factory=True) for f in removed if not f.module}
-    off = [(f.wire, f.module) for f in removed if f.module]
-    ahead = [w for w, _ in off if w == _TERMINATION and any(f.module and f.module.protects for f in changed.values())]
-    puts: dict[str, Operation] = {w: PutModule(current, w, body[w], path) for w in own}
-    switched_off = [
-        w for w, f in changed.items() if f.module and f.module.protects and not body[w].get("enabled", True)
-    ]
-    late: list[Operation] = [puts.pop(w) for w in switched_off if w in puts]
-    if any(not module.protects for _, module in off) and (
-        inline := {w: patch.pop(w) for w in switched_off if w in patch}
-    ):
-        late.append(Update(current, inline, path))
-    ending: dict[str, Operation] = {}
-    if _passes_through(body):
-        ending = {w: puts.pop(w) for w in own if w == _TERMINATION}
-        if _TERMINATION in patch and any(module.protects for _, module in off):
-            ending = {_TERMINATION: Update(current, {_TERMINATION: patch.pop(_TERMINATION)}, path)}
-    return [
-        *(DeleteModule(current, wire, path) for wire in ahead),
-        *(puts.pop(w) for w in own if w == _TERMINATION and w in puts),
-        *(puts.pop(w) for w, module in own.items() if module.protects and w in puts),
-        *((Update(current, patch, path),) if patch else ()),
-        *puts.values(),
-        *(DeleteModule(current, wire, path) for wire, module in off if not module.protects and wire not in ahead),
-        *late,
-        *(DeleteModule(current, wire, path) for wire, module in off if module.protects),
-        *ending.values(),
-    ]
 
 
 def _unmarked(answer: Body) -> bool:

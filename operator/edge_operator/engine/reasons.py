@@ -25,7 +25,6 @@ class Waits(StrEnum):
     RATE_LIMITED = "RateLimited"
     SERVICE_UNAVAILABLE = "ServiceUnavailable"
     RECOVERING = "Recovering"
-    RENEWING = "Renewing"
     CONFLICT = "Conflict"
     DELETING = "Deleting"
     DELETION_BLOCKED = "DeletionBlocked"
@@ -63,8 +62,6 @@ class Events(StrEnum):
     CERTIFICATE_ISSUED = "CertificateIssued"
     CERTIFICATE_UPLOADED = "CertificateUploaded"
     TOKEN_ISSUED = "TokenIssued"  # noqa: S105 - a reason, not a password
-    REMOTE_MISSING = "RemoteMissing"
-    DELETION_BLOCKED = "DeletionBlocked"
     ABANDONED = "Abandoned"
 
 
@@ -78,7 +75,6 @@ MEANINGS: dict[StrEnum, str] = {
     Waits.RATE_LIMITED: "The service asked for a pause.",
     Waits.SERVICE_UNAVAILABLE: "The service does not answer, or answers with an error of its own.",
     Waits.RECOVERING: "It is unknown whether a request arrived; the service is searched before it is sent again.",
-    Waits.RENEWING: "A certificate is due and its successor is not there yet.",
     Waits.CONFLICT: "Another object holds what this one asks for, such as a hostport.",
     Waits.DELETING: "The resource is being deleted.",
     Waits.DELETION_BLOCKED: "Something still uses this resource.",
@@ -106,8 +102,6 @@ MEANINGS: dict[StrEnum, str] = {
     Events.CERTIFICATE_ISSUED: "A certificate was issued and written to its Secret.",
     Events.CERTIFICATE_UPLOADED: "A certificate was uploaded from its Secret.",
     Events.TOKEN_ISSUED: "A token was issued and written to its Secret.",
-    Events.REMOTE_MISSING: "The remote object vanished.",
-    Events.DELETION_BLOCKED: "Deletion waits because something still uses this resource.",
     Events.ABANDONED: "The resource was let go and its remote object left, as asked.",
 }
 """What each reason means, for the reference page. A test holds it complete."""

@@ -28,21 +28,13 @@ def verdict(desired: Desired, recorded: Recorded, sight: Sight, now: datetime) -
         why = "first upload"
     elif sight.missing:
         why = "it vanished from the service"
-    elif judging.changed(desired, recorded, sight) or _other(desired, recorded, sight):
+    elif judging.changed(desired, recorded, sight):
         why = "the Secret holds another certificate"
     if not why or desired.adopted:
         return Verdict(replace=bool(why), why=why)
     where = f"spec.secretRef: Secret {desired.spec.secret_ref.name!r}"
     x509.verify(desired.plain["certificate_pem"], desired.plain["private_key_pem"], where=where, now=now)
     return Verdict(replace=True, why=why)
-
-
-def _other(desired: Desired, recorded: Recorded, sight: Sight) -> bool:
-    """Whether the service holds another certificate, where it is not remembered which one was uploaded."""
-    if recorded.applied or sight.answer is None:
-        return False
-    held = sight.answer.get("certificate_pem")
-    return not isinstance(held, str) or not x509.alike(held, desired.plain["certificate_pem"])
 
 
 def body(desired: Desired, now: datetime) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from edge_operator.declare import Body, Kind, TLSSecretRef
-from edge_operator.engine import compare
+from edge_operator.engine import compare, x509
 from edge_operator.engine.operations import KeyPair, KeyRequest, Operation
 from edge_operator.engine.project import Field, fields
 from edge_operator.engine.reasons import Events
@@ -69,7 +69,7 @@ def changed(desired: Desired, recorded: Recorded, sight: Sight) -> list[str]:
 def _same_upload(value: Any, want: Body, have: Body) -> bool:
     """Whether the service holds what a Secret says, as far as it returns it: certificates, whatever their layout."""
     wires = value.wires if isinstance(value, TLSSecretRef) else ()
-    return all(str(have[wire]).split() == str(want[wire]).split() for wire in wires if wire in have)
+    return all(x509.alike(str(have[wire]), str(want[wire])) for wire in wires if wire in have)
 
 
 def _alike(field_: Field, want: Any, have: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import time
 from collections.abc import Coroutine, Sequence
@@ -14,7 +15,7 @@ import yaml
 from edge_operator.api import profiles
 from edge_operator.api.errors import Misuse
 from edge_operator.engine import brownfield
-from edge_operator.engine.operations import Stalled, Unsupported, Waiting
+from edge_operator.engine.operations import Missing, Stalled, Unsupported, Waiting
 from edge_operator.kinds import KINDS
 from edge_operator.kube import bootstrap, errors, logs, preview
 from edge_operator.kube.account import Account, KeyUnreadable
@@ -37,7 +38,8 @@ def main(command: Coroutine[Any, Any, int]) -> int:
 
 async def plan(settings: Settings, files: Sequence[Path], namespace: str) -> int:
     """Print what would be done for manifests; FAILED if one of them cannot go on."""
-    wanted = preview.manifests(preview.texts(files, sys.stdin), namespace)
+    sources = preview.texts(files, sys.stdin)
+    wanted, given = preview.manifests(sources, namespace), preview.given(sources, namespace)
     account = _account(settings)
     try:
         async with await KubeAPI.connect(settings.kubeconfig) as api:
@@ -45,6 +47,7 @@ async def plan(settings: Settings, files: Sequence[Path], namespace: str) -> int
                 api,
                 account.remote,
                 wanted,
+                given,
                 cluster_id=await bootstrap.cluster_identity(api, settings.cluster_id),
                 key=await preview.digest_key(api, settings.operator_namespace),
             )
@@ -67,7 +70,7 @@ async def import_(settings: Settings, kinds: Sequence[str], ids: Sequence[str], 
                     continue
                 missing.discard(answer["id"])
                 _print(brownfield.manifest(kind, answer, namespace), answer["id"])
-    except (Waiting, Stalled, Unsupported) as why:
+    except (Waiting, Stalled, Unsupported, Missing) as why:
         sys.stderr.write(f"edge-operator: {why}\n")
         return FAILED
     finally:
@@ -84,7 +87,19 @@ def _print(manifest: brownfield.Manifest | None, id_: str) -> None:
     sys.stdout.write("---\n")
     for need in manifest.needs:
         sys.stdout.write(f"# needs {need}\n")
-    yaml.safe_dump(manifest.document, sys.stdout, sort_keys=False, allow_unicode=True)
+    yaml.dump(manifest.document, sys.stdout, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes every text that another reader of YAML, such as kubectl's, might take for a number or a boolean."""
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    plain = re.fullmatch(r"[A-Za-z/][A-Za-z0-9_./-]+", text) is not None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, None if plain else '"')
+
+
+_Dumper.add_representer(str, _text)
 
 
 def _account(settings: Settings) -> Account:

@@ -5,6 +5,7 @@ The index answers without I/O and says who has to be looked at when something ch
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,6 +53,8 @@ class Change:
 
 
 NOTHING = Change(news=False)
+REMEMBERED = 5_000
+"""How many uids of resources that went are remembered, so that a late event does not bring one back."""
 
 
 class Index:
@@ -60,6 +63,7 @@ class Index:
     def __init__(self, kinds: Mapping[str, Kind[Any]]) -> None:
         self._kinds = kinds
         self._entries: dict[Key, Entry] = {}
+        self._gone: OrderedDict[str, None] = OrderedDict()
         self._pointing: dict[Key, set[Key]] = {}
         self._holding: dict[str, set[Key]] = {}
         self._by_id: dict[str, set[Key]] = {}
@@ -81,7 +85,7 @@ class Index:
         meta, status = resource["metadata"], resource.get("status") or {}
         key, version = (kind.name, meta["namespace"], meta["name"]), int(meta["resourceVersion"])
         old = self._entries.get(key)
-        if old is not None and old.uid == meta["uid"] and version <= old.version:
+        if meta["uid"] in self._gone or (old is not None and old.uid == meta["uid"] and version <= old.version):
             return NOTHING
         same = old is not None and old.uid == meta["uid"]
         entry = old if same and old is not None else Entry(key, meta["uid"], version)
@@ -112,6 +116,9 @@ class Index:
         waiting = self.dependants(key, entry.id)
         self._unlink(entry)
         del self._entries[key]
+        self._gone[entry.uid] = None
+        if len(self._gone) > REMEMBERED:
+            self._gone.popitem(last=False)
         blocked = {k for k in targets if self._entries[k].deleting or not self._entries[k].ready}
         return frozenset(blocked | waiting) - {key}
 

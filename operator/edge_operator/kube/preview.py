@@ -6,17 +6,19 @@ never printed.
 
 from __future__ import annotations
 
+import base64
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
 import yaml
 
 from edge_operator.declare import GROUP, VERSION, Kind, SecretKeyRef
-from edge_operator.engine import marker
+from edge_operator.engine import marker, state
 from edge_operator.engine.operations import (
     Claim,
     Create,
@@ -24,15 +26,16 @@ from edge_operator.engine.operations import (
     DeleteModule,
     Disown,
     Operation,
-    Plan,
     Publish,
     PutModule,
     Read,
     Release,
     Stalled,
+    Unsupported,
     Update,
     Waiting,
 )
+from edge_operator.engine.reasons import Stalls
 from edge_operator.engine.references import Named, Referent
 from edge_operator.engine.state import Identity
 from edge_operator.kinds import KINDS
@@ -42,7 +45,7 @@ from edge_operator.kube.cluster import KubeCluster, path
 from edge_operator.kube.index import Index
 from edge_operator.kube.world import System
 from edge_operator.ports import Memory, Pass, Remote, Resource
-from edge_operator.reconcile import propose
+from edge_operator.reconcile import Proposal, propose
 
 HIDDEN = "(from a Secret)"
 
@@ -61,7 +64,12 @@ class Preview:
     obstacle: bool = False
 
 
-def manifests(sources: Sequence[tuple[str, str]], namespace: str) -> list[tuple[Kind[Any], dict[str, Any]]]:
+Manifests = list[tuple[Kind[Any], dict[str, Any]]]
+Given = Mapping[tuple[str, str], Mapping[str, str]]
+"""Values of Secrets by (namespace, name): `{("default", "tls"): {"tls.crt": "…"}}`."""
+
+
+def manifests(sources: Sequence[tuple[str, str]], namespace: str) -> Manifests:
     """Resources of our kinds in YAML texts, each with the namespace it goes to; other objects are passed over.
 
     `sources` are (name for messages, text).
@@ -70,28 +78,77 @@ def manifests(sources: Sequence[tuple[str, str]], namespace: str) -> list[tuple[
         ManifestError: a text is no YAML, or a document is no object.
     """
     found = []
+    for name, document in _documents(sources, namespace):
+        kind = KINDS.get(str(document.get("kind")))
+        if kind is None or not str(document.get("apiVersion")).startswith(f"{GROUP}/"):
+            continue
+        meta = document["metadata"]
+        if not isinstance(meta.get("name"), str) or not meta["name"]:
+            raise ManifestError(f"{name}: a {kind.name} has no metadata.name")
+        if not isinstance(meta.get("annotations") or {}, dict):
+            raise ManifestError(f"{name}: metadata.annotations of {kind.name} {meta['name']} should be a map")
+        found.append((kind, document))
+    return found
+
+
+def given(sources: Sequence[tuple[str, str]], namespace: str) -> Given:
+    """The values of the Secrets in YAML texts, which would be there once all is applied.
+
+    Raises:
+        ManifestError: a Secret is none.
+    """
+    found: dict[tuple[str, str], Mapping[str, str]] = {}
+    for name, document in _documents(sources, namespace):
+        if (document.get("apiVersion"), document.get("kind")) == ("v1", "Secret"):
+            meta = document["metadata"]
+            try:
+                data = {k: base64.b64decode(v).decode() for k, v in (document.get("data") or {}).items()}
+                values = {**data, **{k: str(v) for k, v in (document.get("stringData") or {}).items()}}
+            except (AttributeError, TypeError, ValueError):
+                raise ManifestError(f"{name}: Secret {meta.get('name')} holds no base64 of UTF-8 text") from None
+            found[meta["namespace"], str(meta.get("name"))] = values
+    return found
+
+
+class _Loader(yaml.SafeLoader):
+    """Leaves times as texts, as kubectl does."""
+
+
+_TIME = "tag:yaml.org,2002:timestamp"
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in known if tag != _TIME]
+    for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    """What is wrong and in which line, without the line's text: that could be a Secret's value."""
+    mark = getattr(error, "problem_mark", None)
+    where = f" at line {mark.line + 1}" if mark is not None else ""
+    return f"{getattr(error, 'problem', None) or 'it holds bytes that no text has'}{where}"
+
+
+def _documents(sources: Sequence[tuple[str, str]], namespace: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object in the texts, with where it is from; a List stands for what is in it."""
     for name, text in sources:
         try:
-            documents = [d for d in yaml.safe_load_all(text) if d is not None]
+            documents = [d for d in yaml.load_all(text, _Loader) if d is not None]  # noqa: S506 - a safe loader
         except yaml.YAMLError as error:
-            raise ManifestError(f"{name}: is not YAML: {' '.join(str(error).split())[:200]}") from None
+            raise ManifestError(f"{name}: is not YAML: {_problem(error)}") from None
         for document in documents:
-            if not isinstance(document, dict) or not isinstance(document.get("metadata"), dict):
-                raise ManifestError(f"{name}: holds a document that is not a Kubernetes object")
-            kind = KINDS.get(str(document.get("kind")))
-            if kind is None or not str(document.get("apiVersion")).startswith(f"{GROUP}/"):
-                continue
-            if not document["metadata"].get("name"):
-                raise ManifestError(f"{name}: a {kind.name} has no metadata.name")
-            document["metadata"].setdefault("namespace", namespace)
-            found.append((kind, document))
-    return found
+            many = isinstance(document, dict) and isinstance(document.get("items"), list)
+            for item in document["items"] if many else [document]:
+                if not isinstance(item, dict) or not isinstance(item.get("metadata"), dict):
+                    raise ManifestError(f"{name}: holds a document that is not a Kubernetes object")
+                item["metadata"]["namespace"] = str(item["metadata"].get("namespace") or namespace)
+                yield name, item
 
 
 class PreviewCluster(KubeCluster):
     """The cluster as it would be with the manifests in it. Reads only."""
 
     planned: frozenset[tuple[str, Named]] = frozenset()
+    given: Given
     shown: dict[str, str]
 
     def find(self, namespace: str, named: Named) -> Referent | None:
@@ -103,13 +160,15 @@ class PreviewCluster(KubeCluster):
 
     async def values(self, namespace: str, keys: Mapping[SecretKeyRef, str]) -> Mapping[SecretKeyRef, str]:
         """Secret values; remembered so that they are never printed."""
-        found = await super().values(namespace, keys)
-        self.shown |= dict.fromkeys(found.values(), HIDDEN)
+        named = {ref: self.given.get((namespace, ref.name), {}) for ref in keys}
+        new = {ref: values[ref.key] for ref, values in named.items() if ref.key in values}
+        found = {**new, **await super().values(namespace, {r: at for r, at in keys.items() if r not in new})}
+        self.shown |= {value: HIDDEN for value in found.values() if value}
         return found
 
 
 async def previews(
-    api: KubeAPI, remote: Remote, wanted: Sequence[tuple[Kind[Any], dict[str, Any]]], *, cluster_id: str, key: bytes
+    api: KubeAPI, remote: Remote, wanted: Manifests, secrets_: Given, *, cluster_id: str, key: bytes
 ) -> list[Preview]:
     """What would be done for each manifest, in their order."""
     index = Index(KINDS)
@@ -122,7 +181,7 @@ async def previews(
         tell=lambda *_: None,
         wake=lambda _: None,
     )
-    cluster.shown = {}
+    cluster.given, cluster.shown = secrets_, {}
     cluster.planned = frozenset((d["metadata"]["namespace"], (k.name, d["metadata"]["name"])) for k, d in wanted)
     for namespace in sorted({d["metadata"]["namespace"] for _, d in wanted}):
         for kind in KINDS.values():
@@ -141,14 +200,23 @@ async def _preview(
     meta = document["metadata"]
     name = f"{kind.name} {meta['namespace']}/{meta['name']}"
     resource = await _as_applied(api, kind, document)
+    if resource["metadata"].get("deletionTimestamp"):
+        return Preview(name, ("is being deleted; nothing else would be done",), obstacle=True)
+    if resource["metadata"]["annotations"].get(state.PAUSED) == "true":
+        return Preview(name, ("is paused by annotation; nothing would be done",), obstacle=True)
     identity = Identity(cluster.id, meta["namespace"], meta["name"], resource["metadata"]["uid"], cluster.digest_key)
     line = Pass(kind, identity, Memory(), remote, cluster, System(), 0.0)
     try:
-        todo = await propose(line, resource)
+        found = await propose(line, resource)
     except (Waiting, Stalled) as ended:
         word = "would wait" if isinstance(ended, Waiting) else "would stall"
         return Preview(name, (f"{word} ({ended.reason}): {ended.message}",), obstacle=True)
-    lines = tuple(_lines(kind, todo, cluster.shown))
+    except Unsupported as ended:
+        return Preview(name, (f"would stall ({Stalls.OPERATION_UNSUPPORTED}): {ended}",), obstacle=True)
+    lines = tuple(_lines(kind, found, cluster.shown))
+    if found.plan.drift and not found.plan.operations:
+        text = f"differs at {', '.join(found.plan.drift)}; nothing is written under managementPolicy Observe"
+        return Preview(name, (text,))
     return Preview(name, lines or ("nothing to do",), changes=len(lines))
 
 
@@ -158,15 +226,26 @@ async def _as_applied(api: KubeAPI, kind: Kind[Any], document: dict[str, Any]) -
     try:
         live = await api.get(path(kind, meta["namespace"], meta["name"]))
     except errors.NotFound:
+        # What a manifest from `kubectl get` says besides, the API server drops: a status, a uid, a claim of another.
         fresh = {"uid": f"new-{secrets.token_hex(4)}", "resourceVersion": "0", "generation": 1}
-        return {**document, "apiVersion": f"{GROUP}/{VERSION}", "metadata": {**meta, **fresh}}
+        kept = {name: meta.get(name) or {} for name in ("labels", "annotations")}
+        return {
+            "apiVersion": f"{GROUP}/{VERSION}",
+            "kind": kind.name,
+            "metadata": {"name": meta["name"], "namespace": meta["namespace"], **kept, **fresh},
+            "spec": document.get("spec") or {},
+        }
     annotations = {**(live["metadata"].get("annotations") or {}), **(meta.get("annotations") or {})}
     return {**live, "spec": document.get("spec") or {}, "metadata": {**live["metadata"], "annotations": annotations}}
 
 
-def _lines(kind: Kind[Any], todo: Plan, hidden: Mapping[str, str]) -> Iterator[str]:
+def _lines(kind: Kind[Any], found: Proposal, hidden: Mapping[str, str]) -> Iterator[str]:
+    todo = found.plan
     for operation in todo.operations:
         yield from _operation(kind, operation, hidden)
+    if found.replaces is not None:
+        overlap = max((o.overlap for o in todo.operations if isinstance(o, Create)), default=timedelta())
+        yield f"- delete {found.replaces}, {f'{overlap} later' if overlap else 'afterwards'}"
     if todo.drift:
         yield f"  because the service holds something else at {', '.join(todo.drift)}"
     elif todo.why and todo.operations:
