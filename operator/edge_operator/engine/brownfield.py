@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edge_operator.declare import GROUP, VERSION, Body, Kind, TLSSecretRef
+from edge_operator.declare import GROUP, VERSION, Body, Kind, Part, TLSSecretRef
 from edge_operator.engine import compare, marker
 from edge_operator.engine.project import Field, fields
 
@@ -40,7 +40,8 @@ def manifest(kind: Kind[Any], answer: Body, namespace: str) -> Manifest | None:
         elif _uploads(kind, field):
             spec[field.alias] = {"name": f"{name}-tls"}
             needs.append(f"Secret {name}-tls of the type kubernetes.io/tls with the certificate that was uploaded")
-        elif (value := held.get(field.wire)) not in (None, "", [], {}):
+        elif _said(kind.spec, field, held):
+            value = held[field.wire]
             spec[field.alias] = _value(field, value, field.alias, name, needs)
     if "allow_any_principal" in kind.spec.model_fields and not spec.get("principals"):
         spec["allowAnyPrincipal"] = True
@@ -76,11 +77,17 @@ def _value(field: Field, value: Any, at: str, name: str, needs: list[str]) -> An
     if field.reference is not None:
         return [{"id": item} for item in value] if isinstance(value, list) else {"id": value}
     if field.part is not None and isinstance(value, Mapping):
-        inside = [f for f in fields(field.part) if _said(f, value)]
+        inside = [f for f in fields(field.part) if _said(field.part, f, value)]
         return {f.alias: _value(f, value[f.wire], f"{at}.{f.alias}", name, needs) for f in inside}
     return value
 
 
-def _said(field: Field, value: Mapping[str, Any]) -> bool:
-    """Whether the service holds something there; a secret that it does not return is there all the same."""
-    return value.get(field.wire) not in (None, [], {}, "") or (field.secret and not field.text and field.wire in value)
+def _said(part: type[Part], field: Field, value: Mapping[str, Any]) -> bool:
+    """Whether a manifest has to say what the service holds there: something, or nothing where something has to stand.
+
+    A secret that the service does not return is there all the same.
+    """
+    held = value.get(field.wire)
+    if field.secret and not field.text:
+        return field.wire in value
+    return held not in (None, [], {}, "") or (held is not None and part.model_fields[field.name].is_required())
