@@ -244,6 +244,6 @@ class OAuth(Session):
 
 
 Hostport = Annotated[
-    str, MinLen(3), MaxLen(260), Format("[^:]+:[0-9]{1,5}", "should be host:port, such as app.example.com:443")
+    str, MinLen(3), MaxLen(260), Format("[^:]+:[1-9][0-9]{0,4}", "should be host:port, such as app.example.com:443")
 ]
 Hostports = Annotated[list[Hostport], MinLen(1), MaxLen(64), Unordered()]
