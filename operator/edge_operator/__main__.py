@@ -120,7 +120,10 @@ def run(**values: Any) -> None:
 def plan(files: tuple[Path, ...], namespace: str, **values: Any) -> None:
     """Print what the operator would do for manifests, and why, against the live account. Nothing is done.
 
-    Exit codes: 0 if every resource can go on, 1 if one would wait or stall, or the plan failed, 2 for wrong options.
+    Secrets in the same files count as if they were there already. Values of Secrets are never printed.
+
+    Exit codes: 0 if every resource can go on, 1 if one would wait or stall, is paused or being deleted, or the plan
+    failed, 2 for wrong options.
     """
     settings = _settings(Settings, values)
     from edge_operator.kube import commands

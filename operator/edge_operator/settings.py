@@ -28,7 +28,7 @@ class Settings(BaseModel):
     operator_namespace: str = "default"
     """Namespace of the operator's own Lease and of the Secret with its digest key."""
     cluster_id: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9._:-]{1,64}$")] = None
-    """Identity of the cluster in owner markers, of letters, digits and . _ : -; the uid of kube-system when left out."""
+    """Identity of the cluster in owner markers (letters, digits, . _ : -); the uid of kube-system when left out."""
     identity: str | None = None
     """Name of this replica in the Lease; the host name and the process id when left out."""
     health_listen: str | None = None

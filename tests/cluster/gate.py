@@ -118,6 +118,7 @@ class Gate:
             self._ready.set()
             await self._stop.wait()
             await runner.cleanup()
+        await asyncio.sleep(0.25)  # aiohttp: TLS connections take a moment to close
 
     async def _pass(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()

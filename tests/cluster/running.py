@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import signal
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,11 +26,10 @@ from edge_operator.engine import marker
 from edge_operator.kinds import KINDS
 from harness.audit import AuditEvent
 from harness.cluster import MERGE_PATCH, Cluster, service_account_user
+from harness.operator import RIGHTS, command, environment
 from harness.processes import HarnessError, Process, free_port, wait_until
 
-COMMAND = [sys.executable, "-m", "edge_operator"]
 ADMIN_KEY = "canary-admin-key-5f3a9b"
-RIGHTS = {"ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}
 SOON = 20.0
 """Seconds in which anything here happens, on a busy machine too."""
 Body = dict[str, Any]
@@ -66,11 +63,11 @@ class Service:
 
     def start(self) -> None:
         """Start it, and return when it answers."""
-        command = [*COMMAND, "serve-api", "--listen", f"127.0.0.1:{self.port}", "--control", "--page-size", "3"]
-        files = ["--database", str(self.folder / "service.sqlite"), "--request-log", str(self.request_log)]
+        options = ["--listen", f"127.0.0.1:{self.port}", "--control", "--page-size", "3"]
+        files: list[str | Path] = ["--database", self.folder / "service.sqlite", "--request-log", self.request_log]
         # The key is in the environment, not in an argument, where anybody on the machine could read it.
-        env = {**os.environ, "EDGE_OPERATOR_SEED_API_KEY": ADMIN_KEY}
-        self.process = Process("service", [*command, *files], self.log, env=env)
+        env = environment(EDGE_OPERATOR_SEED_API_KEY=ADMIN_KEY)
+        self.process = Process("service", command("serve-api", *options, *files), self.log, env=env)
         wait_until(self._ready, "the reference API", SOON, 0.02, self.text)
         if not self.key_id:
             self.key_id, self.operator_key = self.new_key("the operator's")
@@ -130,6 +127,10 @@ class Service:
         """Id and token of a further API key."""
         made = self.ask("POST", "/api_keys", {"description": description})
         return made["id"], made["token"]
+
+    def accepts(self, token: str) -> bool:
+        """Whether the service takes this token for an API key."""
+        return self.http.get("/api_keys", headers={"Authorization": f"Bearer {token}"}).is_success
 
     def objects(self, kind: Kind[Any] | str) -> list[Body]:
         """Every object of a kind in the account."""
@@ -205,7 +206,6 @@ class Operator:
         log: Path,
         *,
         kubeconfig: Path | None = None,
-        env: Mapping[str, str] | None = None,
         **flags: str,
     ) -> None:
         self.installation, self.key_file, self.log, self.health = installation, key_file, log, free_port()
@@ -220,8 +220,7 @@ class Operator:
         }
         spaces = [word for name in installation.watch for word in ("--namespace", name)]
         words = [word for name, value in given.items() for word in (f"--{name}", value)]
-        self.command = [*COMMAND, "run", *spaces, *words]
-        self._env = {**os.environ, **(env or {})}
+        self._command = command("run", *spaces, *words)
         self._begins = 0
         self.process: Process | None = None
 
@@ -235,7 +234,7 @@ class Operator:
     def start(self) -> Self:
         """Start it and go on at once."""
         self._begins = self.log.stat().st_size if self.log.exists() else 0
-        self.process = Process("operator", self.command, self.log, env=self._env)
+        self.process = Process("operator", self._command, self.log, env=environment())
         return self
 
     @property
@@ -374,9 +373,9 @@ class World:
         found = [o for kind in KINDS.values() for o in self.service.objects(kind)]
         return [o["id"] for o in found if (who := _owner(o)) is not None and who.place.startswith(f"{self.namespace}/")]
 
-    def secret(self, name: str, **values: str) -> None:
+    def secret(self, name: str, type: str = "Opaque", **values: str) -> None:  # noqa: A002  # its name in a Secret
         """Create or replace a Secret."""
-        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": values}
+        body = {"apiVersion": "v1", "kind": "Secret", "type": type, "metadata": {"name": name}, "stringData": values}
         self.cluster.apply(body, "--namespace", self.namespace, server_side=True)
 
     def data(self, name: str) -> dict[str, str] | None:
@@ -412,13 +411,12 @@ def mine(events: Sequence[AuditEvent]) -> list[AuditEvent]:
 
 def clear(world: World) -> None:
     """Delete every resource of the namespace as a user would, and wait until each is gone."""
+
+    def left() -> list[str]:
+        pages = (world.cluster.request("GET", world.path(kind)) for kind in KINDS)
+        return [f"{page['kind']} {item['metadata']['name']}" for page in pages for item in page["items"]]
+
     world.service.faults()
     for kind in KINDS:
         world.cluster.request("DELETE", world.path(kind))
-
-    def left() -> list[str]:
-        return [
-            i["metadata"]["name"] for kind in KINDS for i in world.cluster.request("GET", world.path(kind))["items"]
-        ]
-
     wait_until(lambda: not left(), "all resources to go", SOON, 0.05, lambda: str(left()))

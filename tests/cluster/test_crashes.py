@@ -8,20 +8,28 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
+    NoEncryption,
+    PrivateFormat,
     PublicFormat,
     SSHCertificate,
     load_ssh_private_key,
     load_ssh_public_identity,
 )
+from cryptography.x509.oid import NameOID
 
+from cluster.cases import CHANGES, SSH, TOKENS, needs
 from cluster.gate import Effects, Gate
-from cluster.running import SOON, Installation, Operator, Service, World, clear, says
+from cluster.running import SOON, Body, Installation, Operator, Service, World, clear
 from edge_operator.derive import samples
 from edge_operator.kinds import KINDS
 from harness import kubeconfig
@@ -30,30 +38,35 @@ from harness.processes import wait_until
 
 NAME = "example"
 MOST = 6
-"""The most effects that anything here has: the replacement of a certificate."""
-CHANGES: dict[str, Any] = {
-    "AgentIngress": {"description": "changed"},
-    "EventDestination": {"description": "changed", "target": {"monitoring": {"tags": "env:test"}}},
-    "FailoverBackend": {"backends": [{"id": "bkdtg_2"}]},
-    "HTTPSEdge": {"hostports": ["shop.example.net:443"], "mutualTLS": None},
-    "HTTPSRoute": {"match": "/v2", "ipRestriction": {"ipPolicies": [{"id": "ipp_2"}]}, "compression": None},
-    "SSHCertificateAuthority": {"description": "changed"},
-    "SSHHostCertificate": {"principals": ["web-2.example.com"]},
-    "TCPEdge": {"hostports": ["mq.example.net:5672"], "ipRestriction": None},
-    "TLSEdge": {"hostports": ["db.example.net:443"], "ipRestriction": None},
-    "WeightedBackend": {"backends": [{"ref": {"id": "bkdtg_2"}, "weight": 1}]},
+"""The most effects that anything here has: the replacement of a certificate or a token."""
+ROTATE = {"annotations": {"edge-operator.dev/rotate-requested-at": "now"}}
+PATCHES: dict[str, Any] = {
+    **{kind: {"spec": change} for kind, change in CHANGES.items()},
+    "APIKey": {"metadata": ROTATE, "spec": CHANGES["APIKey"]},
+    "HTTPSEdge": {"spec": {"hostports": ["shop.example.net:443"], "mutualTLS": None}},
+    "HTTPSRoute": {"spec": {"match": "/v2", "ipRestriction": {"ipPolicies": [{"id": "ipp_2"}]}, "compression": None}},
+    "SSHHostCertificate": {"spec": {"principals": ["web-2.example.com"]}},
+    "SSHUserCertificate": {"spec": {"principals": ["admin"]}},
+    "TCPEdge": {"spec": {"hostports": ["mq.example.net:5672"], "ipRestriction": None}},
+    "TLSCertificate": {"spec": {"secretRef": {"name": "other-tls"}}},
+    "TLSEdge": {"spec": {"hostports": ["db.example.net:443"], "ipRestriction": None}},
 }
-"""A change of each kind: of plain fields, of a module that protects, and of what needs a new certificate."""
+"""A change of each kind: of plain fields, of a module that protects, or of what needs a new object."""
 PATIENT = {"identity": "one", "lease": "60s", "lease_renew": "40s", "call_timeout": "20s"}
 """A held answer must not be given up. The successor takes the Lease over at once, because it has the same name."""
-PLAIN = ["claim", "POST", "status"]
-CREATION = {**dict.fromkeys(KINDS, PLAIN), "SSHHostCertificate": ["claim", "POST", "Secret POST", "status"]}
+Points = dict[str, list[str]]
+CREATION: Points = {
+    name: ["claim", "POST", *(["Secret POST"] if kind.outputs else []), "status"] for name, kind in KINDS.items()
+}
 REPLACEMENT = ["claim", "POST", "Secret PATCH", "status", "DELETE", "status"]
-DELETION = ["DELETE", "release"]
-
-
-def test_every_kind_is_changed() -> None:
-    assert {*CHANGES} == {*KINDS}
+CHANGE: Points = {
+    **{kind: ["PATCH", "status"] for kind in KINDS},
+    **{kind: ["PATCH", "DELETE", "status"] for kind in ("TCPEdge", "TLSEdge", "HTTPSEdge")},
+    **dict.fromkeys(("APIKey", *SSH), REPLACEMENT),
+    "HTTPSRoute": ["PUT", "PATCH", "DELETE", "status"],
+    "TLSCertificate": [effect for effect in REPLACEMENT if effect != "Secret PATCH"],
+}
+DELETION: Points = {kind: ["DELETE", "release"] for kind in KINDS}
 
 
 @dataclass
@@ -76,41 +89,39 @@ class Life:
             found[kind]["backend"] = backend
         found["WeightedBackend"]["backends"] = [{**backend, "weight": 1}]
         found["HTTPSRoute"]["edge"] = {"id": edge["id"]}
-        found["SSHHostCertificate"]["authority"] = {"id": authority["id"]}
+        for kind in SSH:
+            found[kind]["authority"] = {"id": authority["id"]}
+        found["APIKey"]["rotation"]["overlap"] = "0s"
         return found
 
-    def crash(self, nth: int) -> dict[str, list[str]]:
-        """Wait until every kind has had its n-th effect or is at rest; kill -9, start again. What was done before."""
-
-        def there() -> bool:
-            return all(self.effects.held[kind] or self._rests(kind) for kind in KINDS)
-
-        wait_until(there, f"effect {nth} of every kind", SOON, 0.05, lambda: f"{self.effects}\n{self.operator.text()}")
+    def crash(self, nth: int, points: Points) -> None:
+        """Wait until every kind has had its n-th effect, or its last; then kill -9, and start again."""
+        expected = {kind: effects[:nth] for kind, effects in points.items()}
+        wait_until(
+            lambda: all(len(self.effects.done.get(kind, ())) >= len(expected[kind]) for kind in KINDS),
+            f"effect {nth} of every kind", SOON, 0.05, lambda: f"{self.effects}\n{self.operator.text()}",
+        )  # fmt: skip
         self.operator.kill()
-        done, held = self.effects.done, set(self.effects.held)
-        assert held == {kind for kind, effects in done.items() if len(effects) >= nth}
-        assert all(len(effects) <= nth for effects in done.values()), "nothing happens to a resource beside its pass"
+        assert self.effects.done == expected
+        assert set(self.effects.held) == {kind for kind, effects in points.items() if len(effects) >= nth}
         self.effects.begin()
         self.operator = self.begin()
-        return done
-
-    def _rests(self, kind: str) -> bool:
-        found = self.world.get(kind, NAME)
-        return found is None or says(found) == "Available"
 
     def check(self) -> None:
         """Every resource is in sync with exactly one object, and its Secret is that object's."""
-        resources = [self.world.ready(kind, NAME) for kind in KINDS]
+        for kind in KINDS:
+            self.world.ready(kind, NAME)
         self.operator.rest()
+        resources = [self.world.ready(kind, NAME) for kind in KINDS]
         ids = {r["kind"]: [r["status"]["id"]] for r in resources}
         assert {r["kind"]: [o["id"] for o in self.world.service.owned(r)] for r in resources} == ids
         assert sorted(self.world.left()) == sorted(id_ for (id_,) in ids.values())
-        self._check_secret()
+        for resource in resources:
+            if KINDS[resource["kind"]].outputs:
+                self._check_secret(resource)
         self._check_sync()
 
-    def _check_secret(self) -> None:
-        resource = self.world.get("SSHHostCertificate", NAME)
-        assert resource is not None
+    def _check_secret(self, resource: Body) -> None:
         (answer,) = self.world.service.owned(resource)
         name = resource["status"]["secretName"]
         secret = self.world.cluster.get(f"/api/v1/namespaces/{self.world.namespace}/secrets/{name}")
@@ -118,12 +129,11 @@ class Life:
         assert secret is not None
         assert data is not None
         assert secret["metadata"]["annotations"]["edge-operator.dev/id"] == answer["id"]
-        assert data["ssh-host-key-cert.pub"].split()[:2] == answer["certificate"].split()[:2]
-        certificate = load_ssh_public_identity(data["ssh-host-key-cert.pub"].encode())
-        assert isinstance(certificate, SSHCertificate)
-        public = load_ssh_private_key(data["ssh-host-key"].encode(), None).public_key()
-        form = (Encoding.OpenSSH, PublicFormat.OpenSSH)
-        assert public.public_bytes(*form) == certificate.public_key().public_bytes(*form)
+        if resource["kind"] in TOKENS:
+            assert data["id"] == answer["id"]
+            assert self.world.service.accepts(data["token"]) == (resource["kind"] == "APIKey")
+        else:
+            check_pair({o.source: data[o.key] for o in KINDS[resource["kind"]].outputs}, answer)
 
     def _check_sync(self) -> None:
         """A look at each remote object finds nothing to do."""
@@ -138,6 +148,16 @@ class Life:
 
         wait_until(looked, "a look at every object", SOON, 0.05)
         assert {call.split()[0] for call in self.world.service.calls(mark)} == {"GET"}
+
+
+def check_pair(values: dict[str, str], answer: Body) -> None:
+    """The private key belongs to the certificate, and that is the one that the service shows."""
+    assert values["certificate"].split()[:2] == answer["certificate"].split()[:2]
+    certificate = load_ssh_public_identity(values["certificate"].encode())
+    assert isinstance(certificate, SSHCertificate)
+    public = load_ssh_private_key(values["private_key"].encode(), None).public_key()
+    form = (Encoding.OpenSSH, PublicFormat.OpenSSH)
+    assert public.public_bytes(*form) == certificate.public_key().public_bytes(*form)
 
 
 @pytest.fixture
@@ -173,10 +193,23 @@ def begun(life: Life) -> int:
 
 def make_all(life: Life, specs: dict[str, Any]) -> None:
     """Create one resource of each kind."""
-    for manifest in [m for kind in KINDS.values() for m in samples.manifests(kind)[:-1]]:
-        life.world.cluster.apply(manifest, "--namespace", life.world.namespace)
+    for secret in needs():
+        life.world.cluster.apply(secret, "--namespace", life.world.namespace)
+    life.world.secret("other-tls", "kubernetes.io/tls", **tls_pair("other.example.com"))
     for kind, spec in specs.items():
         life.world.make(kind, NAME, spec)
+
+
+def tls_pair(host: str) -> dict[str, str]:
+    """A certificate signed by itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now).not_valid_after(now + timedelta(days=1))
+    certificate = builder.sign(key, hashes.SHA256())
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return {"tls.crt": certificate.public_bytes(Encoding.PEM).decode(), "tls.key": pem.decode()}
 
 
 @pytest.mark.parametrize("nth", range(1, MOST + 1))
@@ -186,26 +219,37 @@ def test_killed_after_the_nth_effect_of_all_that_can_happen(life: Life, nth: int
 
     effects.begin(nth)
     make_all(life, specs)
-    if nth <= max(map(len, CREATION.values())):
-        assert life.crash(nth) == {kind: effects[:nth] for kind, effects in CREATION.items()}
+    if nth <= most(CREATION):
+        life.crash(nth, CREATION)
     life.check()
 
     effects.begin(nth)
-    for kind, change in CHANGES.items():
-        world.change_spec(kind, NAME, change)
-    done = life.crash(nth)
-    assert done["SSHHostCertificate"] == REPLACEMENT[:nth]
+    for kind, patch in PATCHES.items():
+        world.change(kind, NAME, patch)
+    life.crash(nth, CHANGE)
     life.check()
 
     effects.begin(nth)
     for kind in KINDS:
         world.delete(kind, NAME)
-    if nth <= len(DELETION):
-        assert life.crash(nth) == dict.fromkeys(KINDS, DELETION[:nth])
+    if nth <= most(DELETION):
+        life.crash(nth, DELETION)
     for kind in KINDS:
         world.gone(kind, NAME)
     assert world.left() == []
-    wait_until(lambda: world.data(f"{NAME}-sshhostcertificate") is None, "the Secret to go", SOON)
+    outputs = [f"{NAME}-{name.lower()}" for name, kind in KINDS.items() if kind.outputs]
+    wait_until(lambda: not any(map(world.data, outputs)), f"the Secrets {outputs} to go", SOON)
+
+
+def most(points: Points) -> int:
+    """The most effects that a kind has."""
+    return max(map(len, points.values()))
+
+
+def test_every_point_is_reached() -> None:
+    """A new kind is changed too, and nothing has more effects than there are points."""
+    assert {*PATCHES} == {*KINDS}
+    assert max(most(CREATION), most(CHANGE), most(DELETION)) == MOST
 
 
 @pytest.mark.parametrize(

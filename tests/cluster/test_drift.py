@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cluster.cases import TOKENS, application
 from cluster.running import SOON, Installation, Operator, Service, World, message
 from edge_operator.derive import samples
 from edge_operator.kinds import KINDS
@@ -15,7 +18,6 @@ from harness.processes import wait_until
 
 RESYNC_SECONDS = 1.0
 CERTIFICATE = "ssh-host-key-cert.pub"
-every_kind = pytest.mark.parametrize("kind", [*KINDS])
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +33,10 @@ def operator(
         assert code == 0
 
 
-def application(world: World) -> dict[str, dict[str, Any]]:
+def everything(world: World) -> dict[str, dict[str, Any]]:
     """Every sample, once ready."""
-    for kind in KINDS.values():
-        *needs, manifest = samples.manifests(kind)
-        for secret in needs:
-            world.cluster.apply(secret, "--namespace", world.namespace)
-        world.make(kind.name, "example", manifest["spec"])
+    items = json.dumps({"apiVersion": "v1", "kind": "List", "items": application()})
+    world.cluster.kubectl("apply", "--namespace", world.namespace, "-f", "-", input=items)
     return {kind: world.ready(kind, "example") for kind in KINDS}
 
 
@@ -50,22 +49,23 @@ def edit(world: World, resource: dict[str, Any], **change: Any) -> str:
 
 
 def test_an_edit_of_any_kind_is_undone_within_a_resync_and_told(world: World) -> None:
-    found = application(world)
+    found = everything(world)
     addresses = {kind: edit(world, resource, description="edited elsewhere") for kind, resource in found.items()}
 
-    for kind, address in addresses.items():
-        wanted = found[kind]["spec"].get("description", "")
-        held = lambda a=address, w=wanted: world.service.ask("GET", a)["description"] == w
-        wait_until(held, f"{kind} to be as before", RESYNC_SECONDS + SOON, 0.1)
-    for kind in KINDS:
-        id_ = found[kind]["status"]["id"]
-        text = f"DriftCorrected: undid a change made elsewhere in {id_}: description"
-        wait_until(lambda t=text: t in world.events("example"), text, SOON)
-        assert world.ready(kind, "example")["status"]["id"] == id_
+    wanted = {kind: resource["spec"].get("description", "") for kind, resource in found.items()}
+
+    def held() -> dict[str, str]:
+        return {kind: world.service.ask("GET", address)["description"] for kind, address in addresses.items()}
+
+    wait_until(lambda: held() == wanted, "all to be as before", RESYNC_SECONDS + SOON, 0.1, lambda: str(held()))
+    ids = {kind: resource["status"]["id"] for kind, resource in found.items()}
+    told = {f"DriftCorrected: undid a change made elsewhere in {id_}: description" for id_ in ids.values()}
+    wait_until(lambda: told <= {*world.events("example")}, "events", SOON, 0.1, lambda: str(world.events("example")))
+    assert {kind: world.ready(kind, "example")["status"]["id"] for kind in KINDS} == ids
 
 
 def test_a_module_that_was_taken_off_is_put_back(world: World) -> None:
-    found = application(world)
+    found = everything(world)
     (route,) = world.service.owned(found["HTTPSRoute"])
     address = world.service.address(KINDS["HTTPSRoute"], route)
     for module in ("ip_restriction", "compression"):
@@ -78,28 +78,30 @@ def test_a_module_that_was_taken_off_is_put_back(world: World) -> None:
     wait_until(back, "the modules to be back", RESYNC_SECONDS + SOON, 0.1)
 
 
-def test_a_deleted_object_is_made_again_and_those_that_point_at_it_follow(world: World) -> None:
-    """The edge takes its route along; the backend's successor is told to the edge."""
-    found = application(world)
+def test_a_deleted_object_is_made_again_and_those_that_point_at_it_follow(world: World, operator: Operator) -> None:
+    """The edge takes its route along; the backend's successor is told to the edge that uses it."""
+    found = everything(world)
     old = {kind: resource["status"]["id"] for kind, resource in found.items()}
+    operator.running.signal(signal.SIGSTOP)  # or it would heal the first before the last can be deleted
     world.service.ask("DELETE", f"/edges/https/{old['HTTPSEdge']}")
     tls = edit(world, found["TLSEdge"], backend={"backend_id": "bkdtg_1"})
     world.service.ask("DELETE", f"/backends/weighted/{old['WeightedBackend']}")
+    operator.running.signal(signal.SIGCONT)
 
-    def replaced(kind: str) -> dict[str, Any] | None:
-        resource = world.ready(kind, "example")
-        return resource if resource["status"]["id"] != old[kind] else None
+    def replaced() -> dict[str, dict[str, Any]] | None:
+        new = {kind: world.ready(kind, "example") for kind in ("HTTPSEdge", "HTTPSRoute", "WeightedBackend")}
+        return new if all(resource["status"]["id"] != old[kind] for kind, resource in new.items()) else None
 
-    new = {
-        kind: wait_until(lambda k=kind: replaced(k), f"a new {kind}", SOON, 0.1)
-        for kind in ("HTTPSEdge", "HTTPSRoute", "WeightedBackend")
-    }
+    new = wait_until(replaced, "new objects", RESYNC_SECONDS + SOON, 0.1)
     backend = new["WeightedBackend"]["status"]["id"]
-    (route,) = world.service.owned(new["HTTPSRoute"])
-    assert route["edge_id"] == new["HTTPSEdge"]["status"]["id"]
-    assert route["backend"]["backend"]["id"] == backend
-    follows = lambda: world.service.ask("GET", tls)["backend"]["backend"]["id"] == backend
-    wait_until(follows, "the edge to follow", SOON, 0.1)
+
+    def follows() -> bool:
+        (route,) = world.service.owned(new["HTTPSRoute"])
+        edge = world.service.ask("GET", tls)
+        assert route["edge_id"] == new["HTTPSEdge"]["status"]["id"]
+        return bool(route["backend"]["backend"]["id"] == edge["backend"]["backend"]["id"] == backend)
+
+    wait_until(follows, "route and edge to follow", SOON, 0.1)
 
 
 @pytest.mark.parametrize("kind", [k.name for k in KINDS.values() if k.on_remote_missing == "Stall"])
@@ -135,8 +137,8 @@ def test_a_deleted_secret_comes_back_with_a_new_certificate_where_the_key_was_ou
 
 
 def changed(world: World, before: dict[str, Any]) -> dict[str, Any] | None:
-    """The certificate once it has another id."""
-    found = world.ready("SSHHostCertificate", "web")
+    """The resource once it has another id."""
+    found = world.ready(before["kind"], before["metadata"]["name"])
     return found if found["status"]["id"] != before["status"]["id"] else None
 
 
@@ -157,6 +159,24 @@ def test_a_lost_secret_is_written_again_where_the_key_is_the_users(world: World,
     wait_until(lambda: world.data(name) == old, "the same values", SOON)
     assert world.ready("SSHHostCertificate", "web")["status"]["id"] == before["status"]["id"]
     assert not [call for call in world.service.calls(mark) if call.startswith("POST")]
+
+
+@pytest.mark.parametrize("kind", TOKENS)
+def test_a_lost_token_is_replaced_never_pretended(world: World, kind: str) -> None:
+    """The service shows a token once: a new one is made, and the lost one ends."""
+    world.make(kind, "agent", {})
+    before = world.ready(kind, "agent")
+    name = before["status"]["secretName"]
+    old = world.data(name)
+
+    world.cluster.request("DELETE", f"/api/v1/namespaces/{world.namespace}/secrets/{name}")
+
+    new = wait_until(lambda: world.data(name), "the Secret to come back", SOON)
+    after = wait_until(lambda: changed(world, before), "a new token", SOON)
+    assert old is not None
+    assert new["token"] != old["token"]
+    assert new["id"] == after["status"]["id"]
+    wait_until(lambda: [o["id"] for o in world.service.owned(after)] == [new["id"]], "the lost one to go", SOON)
 
 
 def test_a_certificate_renews_itself_and_its_predecessor_goes(world: World) -> None:

@@ -10,18 +10,16 @@ from typing import Any
 
 import pytest
 
+from cluster.cases import application
 from cluster.running import World
-from edge_operator.derive import samples
+from edge_operator.declare import Issued, Token, Uploaded
 from edge_operator.kinds import KINDS
 from harness.cluster import CommandError
 from harness.processes import wait_until
 
+FIRST = {Issued: "CertificateIssued", Token: "TokenIssued", Uploaded: "CertificateUploaded"}
+"""The first event of a resource, by its life; of others it is Created."""
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-
-
-def application() -> list[dict[str, Any]]:
-    """A whole application: every sample, with what they need."""
-    return [manifest for kind in KINDS.values() for manifest in samples.manifests(kind)]
 
 
 def kubectl(world: World, *args: str, manifests: Sequence[dict[str, Any]] = ()) -> str:
@@ -43,14 +41,14 @@ def test_a_whole_application_is_applied_and_deleted_in_one_command_in_any_order(
     if seed == "backwards":
         manifests.reverse()
     elif seed != "forwards":
-        random.Random(seed).shuffle(manifests)
+        random.Random(seed).shuffle(manifests)  # an order, no secret
 
     applied(world, manifests)
     resources = [world.get(kind, "example") for kind in KINDS]
     counts = {r["kind"]: len(world.service.owned(r)) for r in resources if r is not None}
     assert counts == dict.fromkeys(KINDS, 1)
 
-    random.Random(seed).shuffle(manifests)
+    random.Random(seed).shuffle(manifests)  # as above
     kubectl(world, "delete", "--timeout=30s", manifests=manifests)
     assert world.left() == []
     secrets = world.cluster.request("GET", f"/api/v1/namespaces/{world.namespace}/secrets")["items"]
@@ -64,9 +62,8 @@ def test_kubectl_shows_what_is_there(world: World) -> None:
     shown = kubectl(world, "get", "edge")
     for kind in KINDS.values():
         found = world.ready(kind.name, "example")
-        assert re.search(
-            rf"^{kind.name.lower()}\S*/example +True +Available +{found['status']['id']} ", shown, re.MULTILINE
-        )
+        row = rf"^{kind.name.lower()}\S*/example +True +Available +{found['status']['id']} "
+        assert re.search(row, shown, re.MULTILINE), shown
 
         head, row = kubectl(world, "get", kind.short[0]).splitlines()
         titles = [column.name.upper() for column in kind.columns]
@@ -78,28 +75,24 @@ def test_kubectl_shows_what_is_there(world: World) -> None:
     for kind in KINDS.values():
         described = kubectl(world, "describe", kind.name.lower(), "example")
         events = described.rpartition("Events:")[2]
-        expected = "CertificateIssued" if kind.outputs else "Created"
+        expected = FIRST.get(type(kind.lifecycle), "Created")
         assert re.search(rf"Normal +{expected} +\S+ +edge-operator +\S", events), described
 
 
 def test_kubectl_wait_sees_a_change_that_is_not_done_yet(world: World) -> None:
     """A condition about an older generation does not count: `wait` fails on a change that the service refuses."""
-    manifest = {
-        "apiVersion": "edge-operator.dev/v1alpha1",
-        "kind": "TLSEdge",
-        "metadata": {"name": "web"},
-        "spec": {"hostports": ["a.example.com:443"]},
-    }
-    applied(world, [manifest])
+    (manifest,) = (m for m in application() if m["kind"] == "HTTPSRoute")
+    applied(world, application())
 
-    kubectl(world, "apply", manifests=[{**manifest, "spec": {"hostports": ["a.example.com"]}}])
+    manifest["spec"]["webhookVerification"]["provider"] = "nobody"
+    kubectl(world, "apply", manifests=[manifest])
 
     with pytest.raises(CommandError, match="timed out"):
-        kubectl(world, "wait", "tlse/web", "--for=condition=Ready", "--timeout=1s")
-    kubectl(world, "wait", "tlse/web", "--for=condition=Stalled", "--timeout=10s")
-    reason = kubectl(world, "get", "tlse/web", "-o", 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}')
+        kubectl(world, "wait", "hsr/example", "--for=condition=Ready", "--timeout=1s")
+    kubectl(world, "wait", "hsr/example", "--for=condition=Stalled", "--timeout=10s")
+    reason = kubectl(world, "get", "hsr/example", "-o", 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}')
     assert reason == "InvalidSpec"
-    described = kubectl(world, "describe", "tlse/web")
+    described = kubectl(world, "describe", "hsr/example")
     assert re.search(r"Warning +InvalidSpec", described), described
 
 

@@ -6,12 +6,11 @@ import json
 import secrets
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
+from cluster.cases import application
 from cluster.running import SOON, Operator, World
-from edge_operator.derive import samples
 from edge_operator.kinds import KINDS
 from harness.cluster import Cluster
 from harness.processes import wait_until
@@ -19,11 +18,16 @@ from harness.processes import wait_until
 BACKEND = {"backends": [{"id": "bkdtg_1"}]}
 
 
-def application(domain: str) -> list[dict[str, Any]]:
+def on(domain: str) -> str:
     """Every sample, on hosts of this domain."""
-    text = json.dumps([manifest for kind in KINDS.values() for manifest in samples.manifests(kind)])
-    found: list[dict[str, Any]] = json.loads(text.replace("example.com", domain))
-    return found
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": application()})
+    return text.replace("example.com", domain)
+
+
+def gone(world: World, operator: Operator) -> None:
+    """Wait until the namespace is gone."""
+    path = f"/api/v1/namespaces/{world.namespace}"
+    wait_until(lambda: world.cluster.get(path) is None, f"{path} to go", 60, 0.1, operator.text)
 
 
 @pytest.fixture
@@ -79,8 +83,7 @@ def test_namespaces_deleted_as_a_whole_go_and_leave_nothing_in_the_account(
     worlds = [World(crds, world.service, f"gone-{secrets.token_hex(4)}") for _ in range(3)]
     for one in worlds:
         crds.create_namespace(one.namespace)
-        items = {"apiVersion": "v1", "kind": "List", "items": application(f"{one.namespace}.example.com")}
-        crds.kubectl("apply", "--namespace", one.namespace, "-f", "-", input=json.dumps(items))
+        crds.kubectl("apply", "--namespace", one.namespace, "-f", "-", input=on(f"{one.namespace}.example.com"))
     for one in worlds:
         for kind in KINDS:
             one.ready(kind, "example")
@@ -89,8 +92,7 @@ def test_namespaces_deleted_as_a_whole_go_and_leave_nothing_in_the_account(
     for one in worlds:
         crds.delete_namespace(one.namespace)
     for one in worlds:
-        path = f"/api/v1/namespaces/{one.namespace}"
-        wait_until(lambda path=path: crds.get(path) is None, f"{path} to go", 60, 0.1, operator.text)
+        gone(one, operator)
 
     assert [one.left() for one in worlds] == [[], [], []]
     assert time.monotonic() - began < 60
@@ -102,13 +104,11 @@ def test_a_namespace_deleted_while_its_resources_are_being_made_goes_too(
 ) -> None:
     one = World(crds, world.service, f"gone-{secrets.token_hex(4)}")
     crds.create_namespace(one.namespace)
-    items = {"apiVersion": "v1", "kind": "List", "items": application(f"{one.namespace}.example.com")}
     one.service.faults({"kind": "latency", "seconds": 0.4})
-    crds.kubectl("apply", "--namespace", one.namespace, "-f", "-", input=json.dumps(items))
+    crds.kubectl("apply", "--namespace", one.namespace, "-f", "-", input=on(f"{one.namespace}.example.com"))
 
     crds.delete_namespace(one.namespace)
     one.service.faults()
 
-    path = f"/api/v1/namespaces/{one.namespace}"
-    wait_until(lambda: crds.get(path) is None, f"{path} to go", 60, 0.1, operator.text)
+    gone(one, operator)
     assert one.left() == []

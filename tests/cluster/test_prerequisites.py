@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from cluster.running import SOON, Installation, Operator, Service, crds_folder
+from cluster.running import SOON, Installation, Operator, Service, World, clear, crds_folder
+from edge_operator.derive import samples
 from edge_operator.kinds import KINDS
 from harness.cluster import Cluster
-from harness.processes import free_port
+from harness.processes import free_port, wait_until
 
 STOP_SECONDS = 2.0
 KIND = KINDS["EventDestination"]
@@ -85,3 +88,49 @@ def test_an_api_server_that_is_away_at_the_start_is_named_and_waited_for(
         code, took = operator.stop()
 
     assert (code, took < STOP_SECONDS) == (0, True)
+
+
+@pytest.fixture
+def spaces(crds: Cluster) -> Iterator[list[str]]:
+    """Three namespaces."""
+    names = [f"space-{secrets.token_hex(4)}" for _ in range(3)]
+    for name in names:
+        crds.create_namespace(name)
+    yield names
+    for name in names:
+        crds.clear_namespace(name)
+
+
+def test_an_operator_of_two_namespaces_needs_roles_only_and_leaves_others_alone(
+    crds: Cluster, service: Service, key_file: Path, tmp_path: Path, namespace: str, spaces: list[str]
+) -> None:
+    *watched, other = spaces
+    installation = Installation(crds, namespace, watch=watched)
+    kinds = {manifest["kind"] for manifest in installation.manifests}
+    assert kinds == {"ServiceAccount", "Role", "RoleBinding"}
+    worlds = {name: World(crds, service, name) for name in spaces}
+    try:
+        with Operator(installation, service.url, key_file, tmp_path / "operator.log", resync="1s") as operator:
+            operator.lead()
+            for name, world in worlds.items():
+                for manifest in samples.manifests(KINDS["EventDestination"])[:-1]:
+                    crds.apply(manifest, "--namespace", name)
+                world.make("EventDestination", "sink", samples.spec(KINDS["EventDestination"]))
+                world.make("SSHCertificateAuthority", "fleet", {})
+                spec = {"authority": {"name": "fleet"}, "principals": [name], "privateKey": {"algorithm": "ed25519"}}
+                world.make("SSHHostCertificate", "web", spec)
+            for name in watched:
+                worlds[name].ready("EventDestination", "sink")
+                worlds[name].ready("SSHHostCertificate", "web")
+                wait_until(partial(worlds[name].events, "web"), "events", SOON)
+            untouched = worlds[other].get("SSHHostCertificate", "web")
+            assert untouched is not None
+            assert untouched["status"] == {"observedGeneration": -1}
+            assert worlds[other].left() == []
+            for name in watched:
+                clear(worlds[name])
+            assert operator.stop()[0] == 0
+            refused = [e.what for e in crds.audit_events(installation.user) if e.code == 403]
+            assert refused == []
+    finally:
+        installation.remove()

@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
-from cluster.running import COMMAND, SOON, Installation, Operator, Service, World, clear
-from edge_operator.derive import samples
-from edge_operator.kinds import KINDS
+from cluster.running import SOON, Installation, Operator, Service, World, clear
 from edge_operator.server.settings import ServerSettings
 from edge_operator.settings import Settings
 from harness.cluster import Cluster
+from harness.operator import command, environment
 from harness.processes import Process, wait_until
 
 BACKEND = {"backends": [{"id": "bkdtg_1"}]}
 STOP_SECONDS = 2.0
 
 
+class Begin(Protocol):
+    """Makes an operator, which ends with the test."""
+
+    def __call__(self, **flags: str) -> Operator: ...
+
+
+@pytest.fixture
+def begin(installation: Installation, service: Service, key_file: Path, tmp_path: Path) -> Iterator[Begin]:
+    with ExitStack() as stack:
+        log = tmp_path / "operator.log"
+        yield lambda **flags: stack.enter_context(Operator(installation, service.url, key_file, log, **flags))
+
+
+@pytest.fixture
+def alone(crds: Cluster, service: Service, namespace: str) -> World:
+    """A namespace that no operator looks at unless the test begins one."""
+    return World(crds, service, namespace)
+
+
 def run(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
     """The command with these arguments, to its end."""
-    return subprocess.run([*COMMAND, *args], text=True, capture_output=True, check=False, timeout=60,
-                          env={**os.environ, **env})  # fmt: skip
+    return subprocess.run(
+        command(*args), text=True, capture_output=True, check=False, timeout=60, env=environment(**env)
+    )
 
 
 @pytest.mark.parametrize(("command", "settings"), [("run", Settings), ("serve-api", ServerSettings)])
@@ -125,87 +144,41 @@ def test_every_option_is_an_environment_variable_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_idle_operator_ends_well_within_two_seconds(world: World, operator: Operator, number: int) -> None:
-    """With resources that were worked on a moment ago, and a connection of a scraper open."""
-    world.make("FailoverBackend", "blue", BACKEND)
-    world.ready("FailoverBackend", "blue")
-    with Operator(operator.installation, world.service.url, operator.key_file, operator.log) as second:
-        operator.stop()
-        second.lead()
-        with socket.create_connection(("127.0.0.1", second.health)) as scraper:
-            scraper.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert scraper.recv(100).startswith(b"HTTP/1.1 200")
-            second.rest()
-            began = time.monotonic()
-            second.running.signal(signal.Signals(number))
-            code = second.running.wait(SOON)
-            took = time.monotonic() - began
-        operator.start().lead()
+def test_an_idle_operator_ends_well_within_two_seconds(begin: Begin, alone: World, number: signal.Signals) -> None:
+    """With work done a moment ago, and a connection of a scraper open."""
+    operator = begin().lead()
+    alone.make("FailoverBackend", "blue", BACKEND)
+    alone.ready("FailoverBackend", "blue")
+    clear(alone)
+    with socket.create_connection(("127.0.0.1", operator.health)) as scraper:
+        scraper.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert scraper.recv(100).startswith(b"HTTP/1.1 200")
+        operator.rest()
+        began = time.monotonic()
+        operator.running.signal(number)
+        code = operator.running.wait(SOON)
+        took = time.monotonic() - began
 
     assert code == 0
     assert took < STOP_SECONDS
-    assert "Traceback" not in second.text()
+    assert "Traceback" not in operator.text()
 
 
-def test_a_stop_lets_a_call_under_way_end_and_records_what_it_made(world: World, operator: Operator) -> None:
-    mark = world.service.mark()
-    world.service.faults({"kind": "latency", "seconds": 1.0, "method": "POST"})
-    made = world.make("FailoverBackend", "blue", BACKEND)
-    arrived = lambda: any(e["method"] == "POST" and e["number"] > mark for e in world.service.journal())
+def test_a_stop_lets_a_call_under_way_end_and_records_what_it_made(begin: Begin, alone: World) -> None:
+    operator = begin().lead()
+    mark = alone.service.mark()
+    alone.service.faults({"kind": "latency", "seconds": 1.0, "method": "POST"})
+    made = alone.make("FailoverBackend", "blue", BACKEND)
+    arrived = lambda: any(e["method"] == "POST" and e["number"] > mark for e in alone.service.journal())
     wait_until(arrived, "the creation to be under way", SOON, 0.01)
 
     code, _ = operator.stop()
 
     assert code == 0
-    found = world.ready("FailoverBackend", "blue")
-    assert [o["id"] for o in world.service.owned(made)] == [found["status"]["id"]]
-    operator.start().lead()
-
-
-@pytest.fixture
-def spaces(crds: Cluster) -> Iterator[list[str]]:
-    """Three namespaces."""
-    names = [f"space-{os.urandom(4).hex()}" for _ in range(3)]
-    for name in names:
-        crds.create_namespace(name)
-    yield names
-    for name in names:
-        crds.clear_namespace(name)
-
-
-def test_an_operator_of_two_namespaces_needs_roles_only_and_leaves_others_alone(
-    crds: Cluster, service: Service, key_file: Path, tmp_path: Path, namespace: str, spaces: list[str]
-) -> None:
-    *watched, other = spaces
-    installation = Installation(crds, namespace, watch=watched)
-    kinds = {manifest["kind"] for manifest in installation.manifests}
-    assert kinds == {"ServiceAccount", "Role", "RoleBinding"}
-    worlds = {name: World(crds, service, name) for name in spaces}
-    try:
-        with Operator(installation, service.url, key_file, tmp_path / "operator.log", resync="1s") as operator:
-            operator.lead()
-            for name, world in worlds.items():
-                for manifest in samples.manifests(KINDS["EventDestination"])[:-1]:
-                    crds.apply(manifest, "--namespace", name)
-                world.make("EventDestination", "sink", samples.spec(KINDS["EventDestination"]))
-                world.make("SSHCertificateAuthority", "fleet", {})
-                spec = {"authority": {"name": "fleet"}, "principals": [name], "privateKey": {"algorithm": "ed25519"}}
-                world.make("SSHHostCertificate", "web", spec)
-            for name in watched:
-                worlds[name].ready("EventDestination", "sink")
-                worlds[name].ready("SSHHostCertificate", "web")
-                wait_until(lambda n=name: worlds[n].events("web"), "events", SOON)
-            untouched = worlds[other].get("SSHHostCertificate", "web")
-            assert untouched is not None
-            assert untouched["status"] == {"observedGeneration": -1}
-            assert worlds[other].left() == []
-            for name in watched:
-                clear(worlds[name])
-            assert operator.stop()[0] == 0
-            refused = [e.what for e in crds.audit_events(installation.user) if e.code == 403]
-            assert refused == []
-    finally:
-        installation.remove()
+    found = alone.ready("FailoverBackend", "blue")
+    assert [o["id"] for o in alone.service.owned(made)] == [found["status"]["id"]]
+    begin().lead()
+    clear(alone)
 
 
 def test_an_address_that_is_in_use_ends_both_processes_with_a_plain_line(
@@ -221,7 +194,7 @@ def test_an_address_that_is_in_use_ends_both_processes_with_a_plain_line(
 
 def test_the_reference_api_says_one_line_and_ends_well(tmp_path: Path) -> None:
     log = tmp_path / "service.log"
-    process = Process("service", [*COMMAND, "serve-api", "--listen", "127.0.0.1:0"], log)
+    process = Process("service", command("serve-api", "--listen", "127.0.0.1:0"), log)
     wait_until(lambda: "ready at" in log.read_text(), "the reference API", SOON, 0.02)
     process.signal(signal.SIGTERM)
 

@@ -169,7 +169,7 @@ def test_secret_values_are_found_nowhere_but_in_secrets_and_at_the_service(
     world.ready("SSHHostCertificate", "web")
     private = (world.data("web-sshhostcertificate") or {})["ssh-host-key"]
     own = World(world.cluster, service, operator.installation.namespace)
-    digest = world.cluster.get(f"/api/v1/namespaces/{own.namespace}/secrets/edge-operator-digest-key")
+    digest = world.cluster.request("GET", f"/api/v1/namespaces/{own.namespace}/secrets/edge-operator-digest-key")
     token = operator.installation.kubeconfig.read_text().partition("token: ")[2].split()[0]
 
     values = {f"{turn} {name}": canary(name, turn) for turn in ROUNDS for name in NAMES}

@@ -1,4 +1,4 @@
-"""Two replicas on one Lease: one acts, the other takes over; whatever happens to the first, nothing is done twice."""
+"""Two replicas on one Lease: one acts, the other takes over, and nothing is ever done twice."""
 
 from __future__ import annotations
 

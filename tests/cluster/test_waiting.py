@@ -1,4 +1,4 @@
-"""What is missing or refused is named, nothing is lost on the way, and it heals by itself when the cause goes."""
+"""What is missing or refused is named, nothing is lost on the way, and all of it heals when the cause goes."""
 
 from __future__ import annotations
 
@@ -20,34 +20,49 @@ def condition(resource: dict[str, Any], type_: str) -> str | None:
     return next((c["status"] for c in resource["status"]["conditions"] if c["type"] == type_), None)
 
 
+def route(provider: str) -> dict[str, Any]:
+    """A route that verifies webhooks of this provider, which only the service knows; its Secret is `hook`."""
+    secret = {"secretKeyRef": {"name": "hook", "key": "secret"}}
+    verification = {"provider": provider, "secret": secret}
+    return {"edge": {"name": "web"}, "matchType": "exact_path", "match": "/", "webhookVerification": verification}
+
+
 def test_what_the_service_refuses_stalls_with_its_words_and_heals_when_the_spec_changes(world: World) -> None:
-    world.make("TLSEdge", "web", {"hostports": ["a.example.com"]})
+    world.make("HTTPSEdge", "web", EDGE)
+    world.secret("hook", secret="value")
+    world.make("HTTPSRoute", "hook", route("nobody"))
 
-    found = world.until("TLSEdge", "web", "InvalidSpec")
+    found = world.until("HTTPSRoute", "hook", "InvalidSpec")
     assert condition(found, "Stalled") == "True"
-    assert "hostports" in message(found)
-    assert "a.example.com" in message(found)
+    assert "webhook_verification.provider" in message(found)
+    assert "nobody" in message(found)
     assert world.service.owned(found) == []
-    wait_until(lambda: [e for e in world.events("web") if e.startswith("InvalidSpec: ")], "a warning event")
+    wait_until(lambda: [e for e in world.events("hook") if e.startswith("InvalidSpec: ")], "a warning event")
 
-    world.change_spec("TLSEdge", "web", EDGE)
-    healed = world.ready("TLSEdge", "web")
+    world.change_spec("HTTPSRoute", "hook", {"webhookVerification": {"provider": "github"}})
+    healed = world.ready("HTTPSRoute", "hook")
     assert condition(healed, "Stalled") is None
-    assert [o["hostports"] for o in world.service.owned(healed)] == [EDGE["hostports"]]
+    assert [o["webhook_verification"]["provider"] for o in world.service.owned(healed)] == ["github"]
 
 
 def test_a_change_that_the_service_refuses_keeps_the_object_and_heals(world: World) -> None:
-    world.make("TLSEdge", "web", EDGE)
-    before = world.ready("TLSEdge", "web")
-    world.change_spec("TLSEdge", "web", {"hostports": ["b.example.com"]})
-    world.until("TLSEdge", "web", "InvalidSpec")
-    assert [(o["id"], o["hostports"]) for o in world.service.owned(before)] == [
-        (before["status"]["id"], EDGE["hostports"])
-    ]
+    world.make("HTTPSEdge", "web", EDGE)
+    world.secret("hook", secret="value")
+    world.make("HTTPSRoute", "hook", route("github"))
+    before = world.ready("HTTPSRoute", "hook")
+    id_ = before["status"]["id"]
 
-    world.change_spec("TLSEdge", "web", EDGE)
+    def held() -> list[tuple[str, str]]:
+        return [(o["id"], o["webhook_verification"]["provider"]) for o in world.service.owned(before)]
 
-    assert world.ready("TLSEdge", "web")["status"]["id"] == before["status"]["id"]
+    world.change_spec("HTTPSRoute", "hook", {"webhookVerification": {"provider": "nobody"}})
+    world.until("HTTPSRoute", "hook", "InvalidSpec")
+    assert held() == [(id_, "github")]
+
+    world.change_spec("HTTPSRoute", "hook", {"webhookVerification": {"provider": "gitlab"}})
+
+    assert world.ready("HTTPSRoute", "hook")["status"]["id"] == id_
+    assert held() == [(id_, "gitlab")]
 
 
 def test_a_missing_secret_then_a_missing_key_are_named_and_heal_when_they_appear(world: World) -> None:
@@ -158,9 +173,11 @@ def test_a_deletion_that_is_blocked_says_who_uses_the_resource_and_goes_on_when_
 
 
 def test_what_is_refused_can_be_deleted(world: World) -> None:
-    world.make("TLSEdge", "web", {"hostports": ["a.example.com"]})
-    world.until("TLSEdge", "web", "InvalidSpec")
+    world.make("HTTPSEdge", "web", EDGE)
+    world.secret("hook", secret="value")
+    world.make("HTTPSRoute", "hook", route("nobody"))
+    world.until("HTTPSRoute", "hook", "InvalidSpec")
 
-    world.delete("TLSEdge", "web")
+    world.delete("HTTPSRoute", "hook")
 
-    world.gone("TLSEdge", "web")
+    world.gone("HTTPSRoute", "hook")

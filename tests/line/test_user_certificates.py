@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import json
 from datetime import timedelta
@@ -13,16 +12,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import ssh
 
 from doubles.crashes import Scenario, foreign, judge
-from doubles.hands import NAMESPACE
 from doubles.rig import Rig
 from doubles.scenarios import effect_of
 from doubles.world import key_pair
-from edge_operator.engine.operations import Stalled
-from edge_operator.engine.reasons import Stalls
 from edge_operator.engine.state import parsed
-from edge_operator.kinds import KINDS
-from edge_operator.kube import errors
-from edge_operator.kube.secrets import Secrets
 
 from .test_life import made
 
@@ -300,82 +293,3 @@ async def test_the_key_can_change_hands(to_given):
         await rig.settle()
         assert ("ssh-privatekey" in held(rig)) is not to_given
         await judge(rig, KIND, STEADY)
-
-
-# The Secret's type -------------------------------------------------------------------------------
-
-
-class OneNamespace:
-    """Secrets in memory, as the API server treats them: a type that stays, merge patches, versions."""
-
-    def __init__(self) -> None:
-        self.secrets: dict[str, dict[str, Any]] = {}
-
-    async def get(self, path: str) -> dict[str, Any]:
-        name = path.rsplit("/", 1)[-1]
-        if name not in self.secrets:
-            raise errors.NotFound("no such Secret")
-        found: dict[str, Any] = json.loads(json.dumps(self.secrets[name]))
-        return found
-
-    async def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        self.secrets[body["metadata"]["name"]] = {**body, "metadata": {**body["metadata"], "resourceVersion": "1"}}
-        return body
-
-    async def merge_patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        before = self.secrets[path.rsplit("/", 1)[-1]]
-        assert body.get("type", before["type"]) == before["type"], "the type of a Secret cannot change"
-        assert body["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
-        data = {**before["data"], **body["data"]}
-        before["data"] = {k: v for k, v in data.items() if v is not None}
-        before["metadata"] |= body["metadata"] | {"resourceVersion": before["metadata"]["resourceVersion"] + "1"}
-        return before
-
-    def data(self, name: str) -> dict[str, str]:
-        return {k: base64.b64decode(v).decode() for k, v in self.secrets[name]["data"].items()}
-
-
-RESOURCE = {
-    "apiVersion": "edge-operator.dev/v1alpha1",
-    "kind": KIND,
-    "metadata": {"name": "example", "namespace": NAMESPACE, "uid": "1"},
-}
-PUBLIC = {"ssh-publickey": "public", "ssh-certificate": "signed", "ca.pub": "authority"}
-WHOLE = {**PUBLIC, "ssh-privatekey": "private"}
-
-
-@pytest.mark.parametrize(("data", "type_"), [(WHOLE, "kubernetes.io/ssh-auth"), (PUBLIC, "Opaque")])
-async def test_the_type_says_whether_a_private_key_is_inside(data, type_):
-    api = OneNamespace()
-    await Secrets(api).publish(KINDS[KIND], RESOURCE, "s", "scrt_1", data)  # type: ignore[arg-type]  # as far as used
-    assert (api.secrets["s"]["type"], api.data("s")) == (type_, data)
-
-
-async def test_a_secret_of_the_ssh_type_is_renewed_in_place():
-    api = OneNamespace()
-    secrets = Secrets(api)  # type: ignore[arg-type]  # as far as used
-    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_1", WHOLE)
-    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_2", {**WHOLE, "ssh-certificate": "newer"})
-    assert api.data("s")["ssh-certificate"] == "newer"
-    found = await secrets.published(KINDS[KIND], RESOURCE, "s")
-    assert found is not None
-    assert (found.ours, found.id, found.keys) == (True, "scrt_2", frozenset(WHOLE))
-
-
-async def test_a_secret_that_would_lose_the_key_that_its_type_needs_is_not_written():
-    """The API server would refuse it; the message says what to do."""
-    api = OneNamespace()
-    secrets = Secrets(api)  # type: ignore[arg-type]  # as far as used
-    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_1", WHOLE)
-    with pytest.raises(Stalled, match="delete it") as refused:
-        await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_2", PUBLIC)
-    assert refused.value.reason is Stalls.SECRET_CONFLICT
-    assert api.data("s") == WHOLE
-
-
-async def test_a_private_key_that_comes_later_stays_in_the_secret_that_there_is():
-    api = OneNamespace()
-    secrets = Secrets(api)  # type: ignore[arg-type]  # as far as used
-    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_1", PUBLIC)
-    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_2", WHOLE)
-    assert (api.secrets["s"]["type"], api.data("s")) == ("Opaque", WHOLE)

@@ -150,18 +150,22 @@ async def test_a_changed_module_secret_puts_that_module_alone():
         assert [call.rsplit("/", 1)[-1] for call in rig.calls] == ["oidc 200"]
 
 
+ABSENT = {"ref": {"id": "bkdwd_2yrt9bq0U3H2dBBOxrYmAkFMnvJ"}}
+
+
 async def test_what_the_service_refuses_is_stalled_with_its_message_and_heals_with_the_spec():
     async with Rig() as rig:
-        rig.sample("TLSEdge", hostports=["no port"])
+        rig.sample("TLSEdge", backend=ABSENT)
         await rig.settle()
         assert rig.reason("TLSEdge") == "InvalidSpec"
-        assert "hostports[0]: 'no port' is not of the form host:port" in rig.message("TLSEdge")
+        said = f"the service refuses it: backend.backend_id: '{ABSENT['ref']['id']}' does not exist"
+        assert rig.message("TLSEdge") == said
         rig.forget()
         await rig.restart()
         await rig.settle()
         assert rig.writes == [], "a restart says nothing new of what is stalled"
         assert rig.remote("TLSEdge") == []
-        rig.edit("TLSEdge", hostports=["db.example.com:443"])
+        rig.edit("TLSEdge", backend={"ref": {"id": "bkdhr_1"}})
         await rig.settle()
         assert rig.ready("TLSEdge")
         assert len(rig.remote("TLSEdge")) == 1
@@ -170,10 +174,11 @@ async def test_what_the_service_refuses_is_stalled_with_its_message_and_heals_wi
 async def test_a_refused_edit_is_stalled_and_the_edit_back_heals():
     async with Rig() as rig:
         await made(rig, "TLSEdge")
-        rig.edit("TLSEdge", hostports=["no port"])
+        before = rig.get("TLSEdge")["spec"]["backend"]
+        rig.edit("TLSEdge", backend=ABSENT)
         await rig.settle()
         assert rig.reason("TLSEdge") == "InvalidSpec"
-        rig.edit("TLSEdge", hostports=["db.example.com:443"])
+        rig.edit("TLSEdge", backend=before)
         await rig.settle()
         assert rig.ready("TLSEdge")
         rig.forget()

@@ -7,17 +7,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from edge_operator.declare import GROUP, VERSION, Body, Kind, Part, TLSSecretRef
 from edge_operator.engine import compare, marker
+from edge_operator.engine.operations import shown
 from edge_operator.engine.project import Field, fields
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """A custom resource that adopts a remote object, and what has to be there before it can be in sync."""
+    """A custom resource that adopts a remote object, and what has to be there before it can be in sync.
+
+    `obstacle` says why no resource can be like this object, for example a backend that has no children.
+    """
 
     document: dict[str, Any]
     needs: tuple[str, ...] = ()
+    obstacle: str = ""
 
 
 def manifest(kind: Kind[Any], answer: Body, namespace: str) -> Manifest | None:
@@ -51,7 +58,16 @@ def manifest(kind: Kind[Any], answer: Body, namespace: str) -> Manifest | None:
         "metadata": {"name": name, "namespace": namespace},
         "spec": spec,
     }
-    return Manifest(document, tuple(needs))
+    return Manifest(document, tuple(needs), _obstacle(kind, spec))
+
+
+def _obstacle(kind: Kind[Any], spec: Mapping[str, Any]) -> str:
+    try:
+        kind.spec.model_validate(spec)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False)
+        return shown("; ".join(f"spec.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found))
+    return ""
 
 
 def name_of(kind: Kind[Any], id_: str) -> str:

@@ -84,6 +84,9 @@ def _print(manifest: brownfield.Manifest | None, id_: str) -> None:
     if manifest is None:
         sys.stdout.write(f"# {id_} has an owner marker already and is left out\n")
         return
+    if manifest.obstacle:
+        sys.stdout.write(f"# {id_} is left out, because no resource can say what it holds: {manifest.obstacle}\n")
+        return
     sys.stdout.write("---\n")
     for need in manifest.needs:
         sys.stdout.write(f"# needs {need}\n")

@@ -10,15 +10,17 @@ import asyncio
 import hashlib
 import json
 import logging
+import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from edge_operator.declare import Body, Kind
 from edge_operator.engine.operations import Missing, Stalled, Unsupported, Waiting
+from edge_operator.kube.errors import KubeError
 from edge_operator.kube.index import Entry, Index, Key
-from edge_operator.ports import Outcome, Snapshot
-from edge_operator.remote import ManagementAPI
+from edge_operator.ports import Outcome, Resource, Snapshot
+from edge_operator.remote import Listing, ManagementAPI
 
 _log = logging.getLogger(__name__)
 
@@ -36,9 +38,12 @@ class DriftPass:
         monotonic: Callable[[], float],
         interval_seconds: float,
         may_look: Callable[[], bool] = lambda: True,
+        bodies: Callable[[Kind[Any]], AsyncIterator[Resource]] | None = None,
+        page_size: int = 500,
     ) -> None:
         self._kinds, self._index, self._remote, self._offer = kinds, index, remote, offer
         self._monotonic, self._interval, self._may_look = monotonic, interval_seconds, may_look
+        self._bodies, self._page_size = bodies, page_size
 
     async def run(self) -> None:
         """Go round for ever. The first round begins somewhere within the interval, so that restarts spread out."""
@@ -62,18 +67,36 @@ class DriftPass:
             except (Waiting, Stalled, Unsupported, Missing) as why:
                 _log.info("no look at %s in this round: %s", kind.api.path, why)
                 continue
-            for entry in entries:
-                if entry.id is not None and listing is not None:
-                    self._compare(entry, listing.objects.get(entry.id), listing.began)
-                elif not entry.ready:
-                    self._offer(entry.key)
+            suspects = [e for e in entries if self._is_suspect(e, listing)]
+            await self._fetch(kind, suspects, len(entries))
+            for entry in suspects:
+                self._offer(entry.key)
         self._remote.forget_listings()
 
-    def _compare(self, entry: Entry, answer: Body | None, began: float) -> None:
+    @staticmethod
+    def _is_suspect(entry: Entry, listing: Listing | None) -> bool:
+        """Whether a resource needs a look; it then has what the list showed of its object."""
+        if entry.id is None or listing is None:
+            return not entry.ready
+        answer = listing.objects.get(entry.id)
         if entry.ready and answer is not None and entry.good == fingerprint(answer):
+            return False
+        entry.snapshot = Snapshot(listing.began, answer)
+        return True
+
+    async def _fetch(self, kind: Kind[Any], suspects: Sequence[Entry], of: int) -> None:
+        """Have the resources themselves by a list where that takes no more requests than a read of each."""
+        if self._bodies is None or math.ceil(of / self._page_size) > len(suspects):
             return
-        entry.snapshot = Snapshot(began, answer)
-        self._offer(entry.key)
+        wanted = {entry.key: entry for entry in suspects if entry.body is None}
+        try:
+            async for resource in self._bodies(kind):
+                meta = resource["metadata"]
+                entry = wanted.get((kind.name, meta["namespace"], meta["name"]))
+                if entry is not None and entry.version == int(meta["resourceVersion"]):
+                    entry.body = resource
+        except KubeError as error:
+            _log.info("%s are read one by one in this round: %s", kind.plural, error)
 
 
 def settled(entry: Entry, snapshot: Snapshot | None, outcome: Outcome) -> None:

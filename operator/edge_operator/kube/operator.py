@@ -18,11 +18,12 @@ from typing import Any
 from edge_operator.api import profiles
 from edge_operator.api.caller import Attempt
 from edge_operator.api.errors import Misuse, StatusError
+from edge_operator.declare import Kind
 from edge_operator.kinds import KINDS
 from edge_operator.kube import bootstrap, errors, lease, logs, metrics, watching
 from edge_operator.kube.account import Account, KeyUnreadable
 from edge_operator.kube.client import KubeAPI, Options
-from edge_operator.kube.cluster import KubeCluster
+from edge_operator.kube.cluster import KubeCluster, path
 from edge_operator.kube.controller import Controller
 from edge_operator.kube.drift import DriftPass
 from edge_operator.kube.events import Recorder
@@ -212,6 +213,8 @@ class Operator:
             monotonic=self.world.monotonic,
             interval_seconds=self.settings.resync_seconds,
             may_look=lambda: self.leadership.leading,
+            bodies=self._bodies,
+            page_size=self.api.options.page_size,
         )
         return {
             "work queue": self.queue.run(),
@@ -220,6 +223,14 @@ class Operator:
             "Secrets": secrets.run(),
             "drift": drift.run(),
         }
+
+    async def _bodies(self, kind: Kind[Any]) -> AsyncIterator[Resource]:
+        """Every resource of a kind, page by page."""
+        for namespace in self.settings.namespaces or ("",):
+            async with contextlib.aclosing(self.api.pages(path(kind, namespace))) as pages:
+                async for page in pages:
+                    for item in page.get("items") or ():
+                        yield item
 
     async def _watch(self, stop: asyncio.Event) -> None:
         registry = watching.registry(KINDS, self.api.credentials, self.controller.event)

@@ -132,7 +132,7 @@ def _documents(sources: Sequence[tuple[str, str]], namespace: str) -> Iterator[t
     """Every object in the texts, with where it is from; a List stands for what is in it."""
     for name, text in sources:
         try:
-            documents = [d for d in yaml.load_all(text, _Loader) if d is not None]  # noqa: S506 - a safe loader
+            documents = [d for d in yaml.load_all(text, _Loader) if d is not None]
         except yaml.YAMLError as error:
             raise ManifestError(f"{name}: is not YAML: {_problem(error)}") from None
         for document in documents:
