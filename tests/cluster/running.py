@@ -302,7 +302,7 @@ class Operator:
 
 @dataclass
 class World:
-    """A namespace for resources, the service, and one running operator."""
+    """A namespace with resources, and the service that holds their objects."""
 
     cluster: Cluster
     service: Service
@@ -323,6 +323,10 @@ class World:
         }
         made: Body = self.cluster.request("POST", self.path(kind), body, fieldValidation="Strict")
         return made
+
+    def apply(self, manifests: Sequence[Body]) -> None:
+        """Apply all of them in one command."""
+        self.cluster.kubectl("apply", "--namespace", self.namespace, "-f", "-", input=_list(manifests))
 
     def change(self, kind: str, name: str, patch: Mapping[str, Any]) -> Body:
         """Merge a change into a resource."""

@@ -93,8 +93,8 @@ def create(world: World, operator: Operator) -> dict[str, Bill]:
     found = {}
     for kind in EVERY:
         *needs, manifest = samples.manifests(KINDS[kind])
-        for secret in needs:
-            world.cluster.apply(secret, "--namespace", world.namespace)
+        if needs:
+            world.apply(needs)
         meter = Meter(world, operator)
         world.make(kind, "example", manifest["spec"])
         world.ready(kind, "example")

@@ -193,8 +193,7 @@ def begun(life: Life) -> int:
 
 def make_all(life: Life, specs: dict[str, Any]) -> None:
     """Create one resource of each kind."""
-    for secret in needs():
-        life.world.cluster.apply(secret, "--namespace", life.world.namespace)
+    life.world.apply(needs())
     life.world.secret("other-tls", "kubernetes.io/tls", **tls_pair("other.example.com"))
     for kind, spec in specs.items():
         life.world.make(kind, NAME, spec)

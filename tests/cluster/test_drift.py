@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,8 +34,7 @@ def operator(
 
 def everything(world: World) -> dict[str, dict[str, Any]]:
     """Every sample, once ready."""
-    items = json.dumps({"apiVersion": "v1", "kind": "List", "items": application()})
-    world.cluster.kubectl("apply", "--namespace", world.namespace, "-f", "-", input=items)
+    world.apply(application())
     return {kind: world.ready(kind, "example") for kind in KINDS}
 
 

@@ -162,20 +162,28 @@ def test_secret_values_are_found_nowhere_but_in_secrets_and_at_the_service(
         key_file.write_text(service.operator_key)
     world.ready("TLSEdge", "waits")
 
-    # A key of the operator's own making, and the key of its digests.
+    # Tokens that the service makes, a key that is uploaded, one of the operator's own making, that of its digests.
+    for kind in ("APIKey", "TunnelCredential"):
+        world.make(kind, "token", {})
+        world.ready(kind, "token")
+    tokens = {kind: (world.data(f"token-{kind.lower()}") or {})["token"] for kind in ("APIKey", "TunnelCredential")}
+    pair, uploaded = samples.manifests(KINDS["TLSCertificate"])
+    world.apply([pair, uploaded])
+    world.ready("TLSCertificate", "example")
     world.make("SSHCertificateAuthority", "fleet", {})
     spec = {"authority": {"name": "fleet"}, "principals": ["web"], "privateKey": {"algorithm": "ed25519"}}
     world.make("SSHHostCertificate", "web", spec)
     world.ready("SSHHostCertificate", "web")
-    private = (world.data("web-sshhostcertificate") or {})["ssh-host-key"]
+    private = pair["stringData"]["tls.key"] + (world.data("web-sshhostcertificate") or {})["ssh-host-key"]
     own = World(world.cluster, service, operator.installation.namespace)
     digest = world.cluster.request("GET", f"/api/v1/namespaces/{own.namespace}/secrets/edge-operator-digest-key")
-    token = operator.installation.kubeconfig.read_text().partition("token: ")[2].split()[0]
+    account = operator.installation.kubeconfig.read_text().partition("token: ")[2].split()[0]
 
     values = {f"{turn} {name}": canary(name, turn) for turn in ROUNDS for name in NAMES}
     values |= {"the API key": service.operator_key, "the admin's key": ADMIN_KEY, "a wrong key": "wrong-canary-key"}
-    values |= {"a binary value": "binary-canary", "the service account's token": token}
-    values |= {f"line {n} of a private key": line for n, line in enumerate(private.splitlines()[1:-1])}
+    values |= {"a binary value": "binary-canary", "the service account's token": account}
+    values |= {f"the token of {kind}": token for kind, token in tokens.items()}
+    values |= {f"line {n} of a key": line for n, line in enumerate(private.splitlines()) if "PRIVATE KEY" not in line}
     values["the key of the digests"] = base64.b64decode(digest["data"]["key"]).hex()
     values["the key of the digests, encoded"] = digest["data"]["key"]
     assert leaks(values, everything(world, operator)) == []

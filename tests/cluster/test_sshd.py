@@ -32,7 +32,8 @@ def tool(name: str) -> str:
 class Host:
     """A machine: an sshd on loopback with the key and the certificate of a Secret, and a user with a plain key."""
 
-    def __init__(self, folder: Path, data: dict[str, str]) -> None:
+    def __init__(self, folder: Path, data: dict[str, str], *more: str) -> None:
+        """`data` is a host certificate's Secret; `more` are further settings of sshd, which go before ours."""
         self.folder, self.port = folder, free_port()
         for name in ("ssh-host-key", "ssh-host-key-cert.pub", "ssh-host-key.pub"):
             path = folder / name
@@ -42,6 +43,7 @@ class Host:
             [tool("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-f", folder / "user"], check=True, timeout=30
         )
         settings = [
+            *more,
             f"Port {self.port}",
             "ListenAddress 127.0.0.1",
             f"HostKey {folder / 'ssh-host-key'}",
@@ -69,7 +71,7 @@ class Host:
         finally:
             process.stop()
 
-    def login(self, trusts: str, host: str = HOST) -> subprocess.CompletedProcess[str]:
+    def login(self, trusts: str, host: str = HOST, **more: Path) -> subprocess.CompletedProcess[str]:
         """A login by a client that knows nothing of this host but the authority that it trusts for `host`."""
         known = self.folder / "known_hosts"
         known.write_text(f"@cert-authority {HOST} {trusts}")
@@ -82,6 +84,7 @@ class Host:
             "IdentitiesOnly": "yes",
             "BatchMode": "yes",
             "ConnectTimeout": "10",
+            **more,
         }
         words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
         where = ["-F", "/dev/null", "-p", str(self.port), f"{getpass.getuser()}@127.0.0.1"]
@@ -144,3 +147,40 @@ def test_a_host_that_brings_its_own_key_gets_a_certificate_that_a_client_accepts
         login = host.login(trusts=data["ca.pub"])
 
     assert login.stdout == f"{GREETING}\n", login.stderr
+
+
+def test_a_host_lets_in_who_has_an_issued_user_certificate_and_nobody_else(world: World, tmp_path: Path) -> None:
+    """No key of a user is on the host: it trusts the authority of the people."""
+    world.make("SSHCertificateAuthority", "fleet", {})
+    world.make("SSHCertificateAuthority", "people", {})
+    key = {"algorithm": "ed25519"}
+    web = {"authority": {"name": "fleet"}, "privateKey": key, "principals": [HOST]}
+    me = {"authority": {"name": "people"}, "privateKey": key, "principals": [getpass.getuser()]}
+    world.make("SSHHostCertificate", "web", web)
+    world.make("SSHUserCertificate", "me", me)
+    world.make("SSHUserCertificate", "other", {**me, "principals": ["somebody-else"]})
+    world.make("SSHUserCertificate", "stranger", {**me, "authority": {"name": "fleet"}})
+    data = world.data(world.ready("SSHHostCertificate", "web")["status"]["secretName"])
+    assert data is not None
+    people = tmp_path / "people.pub"
+    people.write_text(world.ready("SSHCertificateAuthority", "people")["status"]["publicKey"])
+    host = Host(tmp_path, data, f"TrustedUserCAKeys {people}", "AuthorizedKeysFile none")
+
+    with host.serving():
+        logins = {name: login_as(world, host, name, trusts=data["ca.pub"]) for name in ("me", "other", "stranger")}
+
+    assert logins["me"].stdout == f"{GREETING}\n", logins["me"].stderr
+    for name in ("other", "stranger"):
+        assert (logins[name].returncode, logins[name].stdout) == (255, "")
+        assert "Permission denied" in logins[name].stderr
+
+
+def login_as(world: World, host: Host, name: str, trusts: str) -> subprocess.CompletedProcess[str]:
+    """A login with the key and the certificate of a user certificate's Secret."""
+    data = world.data(world.ready("SSHUserCertificate", name)["status"]["secretName"])
+    assert data is not None
+    key, certificate = host.folder / name, host.folder / f"{name}-cert"
+    for path, text in ((key, data["ssh-privatekey"]), (certificate, data["ssh-certificate"])):
+        path.touch(mode=0o600)
+        path.write_text(text)
+    return host.login(trusts, IdentityFile=key, CertificateFile=certificate)
