@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from doubles.imagined import Imagined, desired
+from doubles.world import key_pair
 from edge_operator.declare import Kind, Managed
 from edge_operator.derive import samples
-from edge_operator.engine import compare, project
+from edge_operator.engine import compare, project, state
 from edge_operator.engine.operations import DeleteModule, PutModule, Update
 from edge_operator.engine.reasons import Events
 from edge_operator.engine.state import Desired
@@ -240,3 +241,44 @@ def test_a_patch_has_only_what_differs(pair: tuple[Desired, Desired]):
     for operation in made(first).plan(second, seen=False).operations:
         if isinstance(operation, Update):
             assert all(before.get(wire) != value for wire, value in operation.body.items())
+
+
+def test_what_cannot_be_changed_but_by_a_new_object_is_no_drift():
+    """A service that writes a key or a time in its own way causes neither an event nor an operation."""
+    kind = KINDS["SSHHostCertificate"]
+    want = desired(kind)
+    object_ = made(want)
+    other = replace(object_, sent={**sent_by(object_), "principals": ["as the service writes it"]})
+    todo = other.plan(want, seen=True)
+    assert (todo.operations, todo.event, todo.drift) == ((), None, ())
+    spec = {**samples.spec(kind), "managementPolicy": "Observe", "externalID": "shcrt_1", "deletionPolicy": "Retain"}
+    assert ("principals",) == other.plan(desired(kind, spec), seen=True).drift, "but whoever observes is told"
+
+
+@pytest.mark.parametrize(
+    ("member", "sent", "held"),
+    [
+        ("validUntil", "2030-01-02T03:04:05Z", "2030-01-02T04:04:05+01:00"),
+        ("validUntil", "2030-01-02T03:04:05Z", "2030-01-02t03:04:05.000z"),
+        ("publicKey", f"{key_pair().public} root@web\n", key_pair().public),
+    ],
+)
+def test_without_digests_another_spelling_issues_no_new_certificate(member, sent, held):
+    kind = KINDS["SSHHostCertificate"]
+    members = {"validFor": None, "privateKey": None, "publicKey": {"value": key_pair().public}}
+    members[member] = {"value": sent} if member == "publicKey" else sent
+    want = desired(kind, {k: v for k, v in {**samples.spec(kind), **members}.items() if v is not None})
+    object_ = made(want)
+    wire = next(f.wire for f in project.fields(kind.spec) if f.alias == member)
+    forgotten = replace(object_.recorded, applied={})
+    todo = replace(object_, sent={**sent_by(object_), wire: held}, recorded=forgotten).plan(want, seen=True)
+    assert todo.operations == ()
+
+
+def test_a_claim_of_another_resource_and_a_predecessor_that_is_current_do_not_count():
+    """Annotations are copied along with resources, and a status can be edited."""
+    meta = {"uid": "uid-2", "annotations": {state.CLAIM: "uid-1.nonce"}, "finalizers": [state.FINALIZER]}
+    status = {"id": "bkdwd_2", "previous": [{"id": "bkdwd_2"}, {"id": "bkdwd_1", "deleteAfter": "when it suits"}]}
+    recorded = state.recorded({"metadata": meta, "status": status}, b"key")
+    assert recorded.claim is None
+    assert [(p.id, p.delete_after) for p in recorded.previous] == [("bkdwd_1", state.OVERDUE)]

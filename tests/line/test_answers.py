@@ -76,16 +76,34 @@ async def test_a_refused_key_on_a_deletion_keeps_the_finalizer():
 
 
 async def test_a_refusal_after_the_key_was_looked_at_ends_the_outage():
-    """A 404 says that the key is good, as much as a 200 does."""
+    """A 400 says that the key is good, as much as a 200 does."""
     async with Rig() as rig:
-        await made(rig, KIND)
+        await needs_only(rig)
         rig.faults(status(401, count=1))
-        rig.edit(KIND, description="edited")
+        rig.sample(KIND)
         await rig.settle(1)
-        rig.faults(status(400, method="PATCH"))
+        assert rig.reason(KIND) == "ConnectionNotReady"
+        rig.faults(status(400, method="POST"))
         await rig.sleep(60)
         assert rig.process.remote.connection.refused is None
         assert rig.reason(KIND) == "InvalidSpec"
+        assert {call.split()[0] for call in rig.calls} == {"POST"}
+
+
+async def test_what_was_sent_before_a_refusal_is_not_sent_again():
+    async with Rig() as rig:
+        await made(rig, "HTTPSRoute")
+        rig.faults(status(400, path="response_headers$"))
+        rig.edit("HTTPSRoute", compression={"enabled": False}, responseHeaders={"remove": ["via"]}, match="/edited")
+        await rig.settle()
+        assert rig.reason("HTTPSRoute") == "InvalidSpec"
+        assert [effect_of(call) for call in rig.calls] == ["PATCH", "PUT compression", "PUT response_headers"]
+        rig.faults()
+        rig.forget()
+        rig.annotate("HTTPSRoute", reconcile_requested_at="now")
+        await rig.settle()
+        assert [effect_of(call) for call in rig.calls] == ["GET", "PUT response_headers"]
+        assert rig.ready("HTTPSRoute")
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 import pytest
 
@@ -9,10 +11,15 @@ from doubles.effects import Fate
 from doubles.rig import Rig
 from doubles.scenarios import effect_of
 from doubles.wire import Handled
+from doubles.world import key_pair
+from edge_operator.engine import marker
 from edge_operator.kinds import KINDS
 from edge_operator.server.settings import ServerSettings
 
 from .test_answers import needs_only, status
+from .test_life import made
+
+HOST = "SSHHostCertificate"
 
 KIND = "TLSEdge"
 
@@ -131,3 +138,76 @@ async def test_several_objects_of_one_claim_end_as_one():
         await rig.outside.weighted_backends.raw.create(body)
         await rig.settle()
         assert [doc["id"] for doc in rig.remote("WeightedBackend")] == [first["id"]] == [rig.id("WeightedBackend")]
+
+
+async def test_of_several_objects_of_one_claim_the_one_that_the_secret_names_stays():
+    async with Rig() as rig:
+        await needs_only(rig, HOST)
+        rig.sample(HOST, privateKey=None, publicKey={"value": key_pair(number=7).public})
+        status_write = len(rig.effects.log) + 4
+        rig.effects.fates = {status_write: Fate.DIE_BEFORE}
+        service = rig.outside.ssh_host_certificates.raw
+
+        async def copy_before_the_answer(request: httpx.Request) -> httpx.Response:
+            if request.method == "POST":
+                await service.create(json.loads(request.content))  # the copy is the older one
+            return await rig.wire.handle_async_request(request)
+
+        rig.process.client._exchange._http = httpx.AsyncClient(transport=Handled(copy_before_the_answer))
+        await rig.settle()
+        secret = rig.published("example-sshhostcertificate")
+        assert secret is not None
+        assert [doc["id"] for doc in rig.remote(HOST)] == [rig.id(HOST)]
+        assert secret["metadata"]["annotations"]["edge-operator.dev/id"] == rig.id(HOST)
+        assert rig.deaths == 1
+        assert len([said for said in rig.writes if "Secret" in said]) == 1, "what was published stays"
+
+
+async def test_an_orphan_of_an_older_claim_does_not_take_the_place_of_what_is_recorded():
+    async with Rig() as rig:
+        rig.sample(HOST, privateKey=None, publicKey={"value": key_pair(number=7).public})
+        await rig.settle()
+        (first,) = rig.remote(HOST)
+        who = marker.owner(rig.cluster.id, rig.get(HOST)["metadata"]["uid"], "older", "default", "example")
+        members = ("ssh_certificate_authority_id", "public_key", "principals", "description")
+        body = {**{name: first[name] for name in members}, "metadata": marker.attach("", who)}
+        orphan = await rig.outside.ssh_host_certificates.raw.create(body)
+        rig.faults({"kind": "cut", "when": "before", "method": "POST", "count": 1})
+        rig.edit(HOST, validFor="100h")
+        await rig.settle()
+        assert rig.ready(HOST), rig.message(HOST)
+        assert [doc["id"] for doc in rig.remote(HOST)] == [rig.id(HOST)]
+        assert rig.id(HOST) not in (first["id"], orphan["id"])
+
+
+async def test_a_copy_of_a_resource_with_its_annotations_makes_its_own_object():
+    async with Rig() as rig:
+        await made(rig, "WeightedBackend")
+        original = rig.get("WeightedBackend")
+        copy = {"spec": original["spec"], "metadata": {"annotations": original["metadata"]["annotations"]}}
+        rig.api.apply(("WeightedBackend", "default", "copy"), copy)
+        await rig.settle()
+        assert rig.ready("WeightedBackend", "copy")
+        assert len(rig.remote("WeightedBackend")) == 2
+        assert rig.id("WeightedBackend") == original["status"]["id"] != rig.id("WeightedBackend", "copy")
+        rig.delete("WeightedBackend", "copy")
+        await rig.settle()
+        assert [doc["id"] for doc in rig.remote("WeightedBackend")] == [original["status"]["id"]]
+
+
+async def test_a_claim_that_was_refused_is_taken_back_when_the_edit_is():
+    """Otherwise each restart would search for what is known not to exist."""
+    async with Rig() as rig:
+        await made(rig, HOST)
+        rig.faults(status(400, method="POST"))
+        rig.edit(HOST, principals=["web-9.example.com"])
+        await rig.settle()
+        assert rig.reason(HOST) == "InvalidSpec"
+        rig.faults()
+        rig.edit(HOST, principals=["web-1.example.com"])
+        await rig.settle()
+        assert rig.ready(HOST)
+        rig.forget()
+        await rig.restart()
+        await rig.settle()
+        assert (rig.calls, rig.writes) == ([], [])

@@ -229,7 +229,9 @@ async def test_a_recreated_edge_takes_its_routes_along():
         old = rig.id("HTTPSRoute")
         await rig.outside.https_edges.raw.delete(rig.id("HTTPSEdge"))
         assert rig.remote("HTTPSRoute") == []
+        rig.forget()
         await rig.resync("HTTPSEdge")
+        assert {call.split()[0] for call in rig.calls} == {"GET", "POST"}, "what went with its edge needs no deletion"
         (route,) = rig.remote("HTTPSRoute")
         assert route["edge_id"] == rig.id("HTTPSEdge")
         assert route["id"] == rig.id("HTTPSRoute") != old

@@ -75,8 +75,8 @@ def drifted(
     """
     out: dict[str, list[str]] = {}
     for field in fields(spec):
-        if field.wire not in want or field.in_path or field.local or field.reissues:
-            continue  # what needs a new object is judged by `issue`, not healed
+        if field.wire not in want or field.in_path or field.local:
+            continue
         if field.wire not in have:
             continue  # the service never returns it: the digest of what was sent decides
         held = have[field.wire]
