@@ -193,23 +193,20 @@ S = TypeVar("S", bound=Part)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind(Generic[S]):
-    """One custom resource type: what a user writes and which remote collection it governs.
+class CustomResource(Generic[S]):
+    """A type of custom resource: its names, what a user writes, and an example.
 
     `example` is a spec in YAML: documentation, sample, test input and demo at once; `needs` are the other objects
-    (whole manifests in YAML) that the example refers to and that no other kind's example makes.
+    (whole manifests in YAML) that the example refers to and that no other type's example makes.
     """
 
     name: str
     spec: type[S]
-    api: Collection[Any]
     example: str
     short: tuple[str, ...]
     columns: tuple[Column, ...] = ()
-    lifecycle: Lifecycle = field(default_factory=Managed)
-    outputs: tuple[Output, ...] = ()
-    on_remote_missing: Literal["Recreate", "Stall"] = "Recreate"
     needs: str = ""
+    namespaced: bool = True
 
     @property
     def plural(self) -> str:
@@ -223,6 +220,26 @@ class Kind(Generic[S]):
     def crd(self) -> str:
         """Name of the CustomResourceDefinition."""
         return f"{self.plural}.{GROUP}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(CustomResource[S]):
+    """A custom resource that stands for one remote object: what a user writes and which collection it governs."""
+
+    api: Collection[Any]
+    lifecycle: Lifecycle = field(default_factory=Managed)
+    outputs: tuple[Output, ...] = ()
+    on_remote_missing: Literal["Recreate", "Stall"] = "Recreate"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Companion(CustomResource[S]):
+    """A custom resource that is not made into a remote object, such as the connection that others go through.
+
+    Its status is declared, where that of a `Kind` follows from what the service says.
+    """
+
+    status: type[Part]
 
 
 Body = dict[str, Any]

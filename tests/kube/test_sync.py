@@ -53,7 +53,7 @@ class Clock:
 
 
 def sync(api: Any, index: Index, clock: Clock) -> InitialSync:
-    return InitialSync(api, KINDS, index, sleep=clock.sleep)
+    return InitialSync(api, KINDS, lambda key: index.get(key) is not None, sleep=clock.sleep)
 
 
 async def test_it_is_done_once_the_index_has_all_that_was_there() -> None:

@@ -60,6 +60,10 @@
   - patch
 {{- end }}
 
+{{- define "edge-operator.rules.cluster" -}}
+[]
+{{- end }}
+
 {{- define "edge-operator.rules.identity" -}}
 - apiGroups:
   - ''

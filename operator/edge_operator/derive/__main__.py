@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from edge_operator.derive import files
-from edge_operator.kinds import KINDS
+from edge_operator.kinds import DECLARED
 
 
 def main() -> int:
@@ -19,7 +19,7 @@ def main() -> int:
     if not (given.root / "pyproject.toml").is_file():
         sys.stderr.write(f"{given.root.resolve()} is not the root of the repository: there is no pyproject.toml\n")
         return 2
-    wanted = files.expected(given.root, KINDS.values())
+    wanted = files.expected(given.root, DECLARED.values())
     changed = files.differences(given.root, wanted) if given.check else files.write(given.root, wanted)
     for path in changed:
         sys.stdout.write(f"{'differs' if given.check else 'wrote'}: {path}\n")

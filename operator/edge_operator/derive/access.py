@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from edge_operator.declare import GROUP, Kind
+from edge_operator.declare import GROUP, CustomResource
 
 LEASE = "edge-operator"
 """Name of the Lease that says which replica acts."""
@@ -27,14 +27,27 @@ def _rule(group: str, resources: Iterable[str], verbs: Iterable[str], names: Ite
     return {**rule, "resourceNames": list(names)} if names else rule
 
 
-def watched(kinds: Iterable[Kind[Any]]) -> Rules:
+def watched(kinds: Iterable[CustomResource[Any]]) -> Rules:
     """In each namespace with resources."""
+    return [
+        *_declared(kind for kind in kinds if kind.namespaced),
+        _rule("", ["secrets"], (*_READ, "create", "patch")),  # inputs are read, outputs written, changes noticed
+        _rule("", ["events"], ("create", "patch")),
+    ]
+
+
+def cluster(kinds: Iterable[CustomResource[Any]]) -> Rules:
+    """Once in the cluster: what belongs to no namespace."""
+    return _declared(kind for kind in kinds if not kind.namespaced)
+
+
+def _declared(kinds: Iterable[CustomResource[Any]]) -> Rules:
     plurals = sorted(kind.plural for kind in kinds)
+    if not plurals:
+        return []
     return [
         _rule(GROUP, plurals, (*_READ, "patch")),  # patch: finalizer and claim
         _rule(GROUP, [f"{plural}/status" for plural in plurals], ("patch",)),
-        _rule("", ["secrets"], (*_READ, "create", "patch")),  # inputs are read, outputs written, changes noticed
-        _rule("", ["events"], ("create", "patch")),
     ]
 
 
@@ -53,11 +66,11 @@ def own() -> Rules:
     ]
 
 
-def view(kinds: Iterable[Kind[Any]]) -> Rules:
+def view(kinds: Iterable[CustomResource[Any]]) -> Rules:
     """For people who look."""
     return [_rule(GROUP, sorted(kind.plural for kind in kinds), _READ)]
 
 
-def edit(kinds: Iterable[Kind[Any]]) -> Rules:
+def edit(kinds: Iterable[CustomResource[Any]]) -> Rules:
     """For people who work with the resources; a status is the operator's alone."""
     return [_rule(GROUP, sorted(kind.plural for kind in kinds), (*_READ, *_WRITE))]

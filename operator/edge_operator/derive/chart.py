@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from edge_operator.declare import Kind
+from edge_operator.declare import CustomResource
 from edge_operator.derive import access, crd, documents, health
 from edge_operator.derive.documents import header
 
 
-def crd_template(kind: Kind[Any], source: str) -> str:
+def crd_template(kind: CustomResource[Any], source: str) -> str:
     """A CRD that an upgrade brings up to date and an uninstall leaves: with it would go every resource."""
     manifest = crd.crd(kind)
     manifest["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
@@ -21,11 +21,12 @@ def crd_template(kind: Kind[Any], source: str) -> str:
     return f"{_comment(source)}{{{{- if .Values.crds.enabled }}}}\n{text}{{{{- end }}}}\n"
 
 
-def rules_template(kinds: Iterable[Kind[Any]], *sources: str) -> str:
+def rules_template(kinds: Iterable[CustomResource[Any]], *sources: str) -> str:
     """Named templates with the rules of every role."""
     kinds = list(kinds)
     named = {
         "watched": access.watched(kinds),
+        "cluster": access.cluster(kinds),
         "identity": access.identity(),
         "own": access.own(),
         "view": access.view(kinds),
@@ -38,7 +39,7 @@ def rules_template(kinds: Iterable[Kind[Any]], *sources: str) -> str:
     return _comment(*sources) + "\n".join(blocks)
 
 
-def health_config(kinds: Iterable[Kind[Any]], *sources: str) -> str:
+def health_config(kinds: Iterable[CustomResource[Any]], *sources: str) -> str:
     """The patch that teaches Argo CD the health of every kind."""
     return f"# {header(sources)}\n{documents.dump(health.config_map(kinds))}"
 

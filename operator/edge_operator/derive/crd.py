@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from edge_operator.declare import GROUP, VERSION, Keyed, Kind, to_camel
-from edge_operator.derive.status import status
+from edge_operator.declare import GROUP, VERSION, Companion, CustomResource, Keyed, Kind, to_camel
+from edge_operator.derive.status import declared, status
 from edge_operator.derive.structural import Schema, add_prefixes, add_rule, ordered, structural
 
 CATEGORY = "edge"
@@ -13,7 +13,7 @@ _SECRET_NAME = 253
 """Longest name of a Secret. Source: Kubernetes, Object names and ids."""
 
 
-def crd(kind: Kind[Any]) -> dict[str, Any]:
+def crd(kind: CustomResource[Any]) -> dict[str, Any]:
     """The manifest of the kind's CustomResourceDefinition."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -29,14 +29,14 @@ def crd(kind: Kind[Any]) -> dict[str, Any]:
                 "shortNames": list(kind.short),
                 "categories": [CATEGORY],
             },
-            "scope": "Namespaced",
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
             "versions": [
                 {
                     "name": VERSION,
                     "served": True,
                     "storage": True,
                     "additionalPrinterColumns": columns(kind),
-                    "selectableFields": [{"jsonPath": ".status.id"}],
+                    **({"selectableFields": [{"jsonPath": ".status.id"}]} if isinstance(kind, Kind) else {}),
                     "subresources": {"status": {}},
                     "schema": {"openAPIV3Schema": ordered(schema(kind))},
                 }
@@ -45,7 +45,7 @@ def crd(kind: Kind[Any]) -> dict[str, Any]:
     }
 
 
-def schema(kind: Kind[Any]) -> Schema:
+def schema(kind: CustomResource[Any]) -> Schema:
     """What the API server checks a whole resource by."""
     found: Schema = {
         "type": "object",
@@ -56,10 +56,10 @@ def schema(kind: Kind[Any]) -> Schema:
             "kind": {"type": "string", "description": f"Kind of the resource: {kind.name}."},
             "metadata": {"type": "object"},
             "spec": spec(kind),
-            "status": status(kind),
+            "status": _status(kind),
         },
     }
-    if kind.outputs:
+    if isinstance(kind, Kind) and kind.outputs:
         room = _SECRET_NAME - len(f"-{kind.name.lower()}")
         add_rule(
             found,
@@ -69,13 +69,24 @@ def schema(kind: Kind[Any]) -> Schema:
     return found
 
 
-def spec(kind: Kind[Any]) -> Schema:
+def _status(kind: CustomResource[Any]) -> Schema:
+    match kind:
+        case Kind():
+            return status(kind)
+        case Companion():
+            return declared(kind)
+        case _:
+            raise TypeError(f"{kind.name} is neither a Kind nor a Companion")
+
+
+def spec(kind: CustomResource[Any]) -> Schema:
     """The schema of what a user writes."""
     found = structural(kind.spec.model_json_schema(by_alias=True))
     found["description"] = kind.spec.__doc__ or ""
     members = found["properties"]
-    add_prefixes(members["externalID"], [kind.api.prefix])
-    members["onRemoteMissing"]["description"] += f" Default of {kind.name}: {kind.on_remote_missing}."
+    if isinstance(kind, Kind):
+        add_prefixes(members["externalID"], [kind.api.prefix])
+        members["onRemoteMissing"]["description"] += f" Default of {kind.name}: {kind.on_remote_missing}."
     for name, shape in kind.spec.model_fields.items():
         if keyed := next((mark for mark in shape.metadata if isinstance(mark, Keyed)), None):
             key = to_camel(keyed.by)
@@ -87,20 +98,20 @@ def spec(kind: Kind[Any]) -> Schema:
     return found
 
 
-def columns(kind: Kind[Any]) -> list[dict[str, str]]:
+def columns(kind: CustomResource[Any]) -> list[dict[str, str]]:
     """What `kubectl get` prints after the name."""
     ready = ".status.conditions[?(@.type=='Ready')]"
-    fixed = [
-        ("Ready", f"{ready}.status", "string"),
-        ("Reason", f"{ready}.reason", "string"),
-        ("ID", ".status.id", "string"),
-    ]
+    fixed = []
+    if not isinstance(kind, Companion) or "conditions" in kind.status.model_fields:
+        fixed += [("Ready", f"{ready}.status", "string"), ("Reason", f"{ready}.reason", "string")]
+    if isinstance(kind, Kind):
+        fixed += [("ID", ".status.id", "string")]
     own = [(column.name, column.path, column.type) for column in kind.columns]
     age = [("Age", ".metadata.creationTimestamp", "date")]
     return [{"name": name, "type": type_, "jsonPath": path} for name, path, type_ in [*fixed, *own, *age]]
 
 
-def description(kind: Kind[Any]) -> str:
+def description(kind: CustomResource[Any]) -> str:
     """The first sentence of the kind's module: what the kind is."""
     import sys  # only here, to find the module a spec was written in
 

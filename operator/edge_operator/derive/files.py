@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from edge_operator.declare import Kind
+from edge_operator.declare import CustomResource
 from edge_operator.derive import chart, commands, crd, documents, health, reference, samples
 from edge_operator.derive.documents import header
 
@@ -18,7 +18,7 @@ WHOLLY_DERIVED = ("crds", f"{CHART}/templates/crds", "docs/samples", "docs/refer
 _KINDS, _DERIVE = "operator/edge_operator/kinds", "operator/edge_operator/derive"
 
 
-def files(kinds: Iterable[Kind[Any]]) -> dict[str, str]:
+def files(kinds: Iterable[CustomResource[Any]]) -> dict[str, str]:
     """Path from the root of the repository, and text, of every file that is derived as a whole."""
     kinds = list(kinds)
     found: dict[str, str] = {}
@@ -32,7 +32,7 @@ def files(kinds: Iterable[Kind[Any]]) -> dict[str, str]:
     return found
 
 
-def _shared(kinds: list[Kind[Any]]) -> dict[str, str]:
+def _shared(kinds: list[CustomResource[Any]]) -> dict[str, str]:
     reasons = "operator/edge_operator/engine/reasons.py"
     index = f"# Reference\n\n{reference.table(kinds, '')}\nWhat the reasons in a status mean: [Reasons](reasons.md).\n"
     return {
@@ -53,7 +53,7 @@ BLOCKS = (
 """Where parts of a file are derived: the path, and the name in the marks around the part."""
 
 
-def block(root: Path, name: str, kinds: Iterable[Kind[Any]]) -> str:
+def block(root: Path, name: str, kinds: Iterable[CustomResource[Any]]) -> str:
     """One derived part of a file that people write."""
     match name:
         case "kinds":
@@ -66,7 +66,7 @@ def block(root: Path, name: str, kinds: Iterable[Kind[Any]]) -> str:
             return commands.options(command)
 
 
-def expected(root: Path, kinds: Iterable[Kind[Any]]) -> dict[str, str | None]:
+def expected(root: Path, kinds: Iterable[CustomResource[Any]]) -> dict[str, str | None]:
     """What every derived file should be, by its path; None for one that should not be there."""
     kinds = list(kinds)
     found: dict[str, str | None] = dict(files(kinds))

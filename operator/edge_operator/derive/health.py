@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from edge_operator.declare import GROUP, Kind
+from edge_operator.declare import GROUP, CustomResource
 
 SCRIPT = """\
 local function answer(status, message)
@@ -42,7 +42,7 @@ return answer("Progressing", ready and ready.message)
 """
 
 
-def config_map(kinds: Iterable[Kind[Any]]) -> dict[str, Any]:
+def config_map(kinds: Iterable[CustomResource[Any]]) -> dict[str, Any]:
     """A patch of Argo CD's own ConfigMap: one member for each kind, so that it merges with what is there."""
     members = {f"resource.customizations.health.{GROUP}_{kind.name}": SCRIPT for kind in kinds}
     return {

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from edge_operator.api import catalog
-from edge_operator.declare import Issued, Kind, Reference
+from edge_operator.declare import CustomResource, Issued, Kind, Reference
 from edge_operator.derive import crd, rows, samples
 from edge_operator.derive.structural import listed
 from edge_operator.engine import reasons
@@ -15,19 +15,20 @@ from edge_operator.engine import reasons
 Lines = Iterator[str]
 
 
-def page(kind: Kind[Any], kinds: Iterable[Kind[Any]]) -> str:
+def page(kind: CustomResource[Any], kinds: Iterable[CustomResource[Any]]) -> str:
     """Everything there is to know of a kind."""
     return "\n".join([*_head(kind), *_spec(kind), *_secret(kind, kinds), *_status(kind), *_sample(kind)]) + "\n"
 
 
-def table(kinds: Iterable[Kind[Any]], folder: str) -> str:
+def table(kinds: Iterable[CustomResource[Any]], folder: str) -> str:
     """The kinds, one a line; `folder` is where the pages are, as seen from the page that the table stands in."""
     found = ["| Kind | Short | What it is | Id | Secret |", "|---|---|---|---|---|"]
     for kind in kinds:
         what = crd.description(kind).removeprefix(f"{kind.name} ")
-        keys = ", ".join(f"`{output.key}`" for output in kind.outputs) or "none"
+        keys = ", ".join(f"`{output.key}`" for output in (kind.outputs if isinstance(kind, Kind) else ())) or "none"
+        id_ = f"`{kind.api.prefix}…`" if isinstance(kind, Kind) else "none"
         link = f"[{kind.name}]({folder}{kind.name.lower()}.md)"
-        found.append(f"| {link} | `{'`, `'.join(kind.short)}` | {_cell(what)} | `{kind.api.prefix}…` | {keys} |")
+        found.append(f"| {link} | `{'`, `'.join(kind.short)}` | {_cell(what)} | {id_} | {keys} |")
     return "\n".join(found) + "\n"
 
 
@@ -51,10 +52,13 @@ def reasons_page() -> str:
     return "\n".join(found) + "\n"
 
 
-def _head(kind: Kind[Any]) -> Lines:
+def _head(kind: CustomResource[Any]) -> Lines:
     yield from (f"# {kind.name}", "", crd.description(kind), "")
     yield from ("| | |", "|---|---|")
     yield f"| Short name | `{'`, `'.join(kind.short)}` |"
+    if not isinstance(kind, Kind):
+        yield f"| Scope | {'one namespace' if kind.namespaced else 'the whole cluster'} |"
+        return
     yield f"| Collection of the management API | `{kind.api.path}` |"
     yield f"| Id | starts with `{kind.api.prefix}` |"
     yield f"| When the remote object vanished | {kind.on_remote_missing} (`onRemoteMissing` overrides) |"
@@ -67,7 +71,7 @@ def _head(kind: Kind[Any]) -> Lines:
         yield f"| Assumed operations | {shown}: the API document does not show them |"
 
 
-def _spec(kind: Kind[Any]) -> Lines:
+def _spec(kind: CustomResource[Any]) -> Lines:
     found = rows.spec(kind.spec, crd.spec(kind))
     yield from ("", "## spec", "", "| Field | Type | Meaning | On the wire |", "|---|---|---|---|")
     for row in found.rows:
@@ -79,8 +83,8 @@ def _spec(kind: Kind[Any]) -> Lines:
             yield f"- `{path}`: {_cell(message)}."
 
 
-def _secret(kind: Kind[Any], kinds: Iterable[Kind[Any]]) -> Lines:
-    if not kind.outputs:
+def _secret(kind: CustomResource[Any], kinds: Iterable[CustomResource[Any]]) -> Lines:
+    if not isinstance(kind, Kind) or not kind.outputs:
         return
     yield from ("", "## Secret", "")
     yield f"Written to `spec.secretName`, or to `<name>-{kind.name.lower()}` when that is left out."
@@ -89,7 +93,7 @@ def _secret(kind: Kind[Any], kinds: Iterable[Kind[Any]]) -> Lines:
         yield f"| `{output.key}` | {_cell(_output(kind, output.source, kinds))} |"
 
 
-def _output(kind: Kind[Any], source: str, kinds: Iterable[Kind[Any]]) -> str:
+def _output(kind: Kind[Any], source: str, kinds: Iterable[CustomResource[Any]]) -> str:
     if source == "private_key":
         return "The private key, where the operator made it."
     if source.startswith("previous."):
@@ -97,19 +101,19 @@ def _output(kind: Kind[Any], source: str, kinds: Iterable[Kind[Any]]) -> str:
     if "." in source:
         field, member = source.split(".")
         reference = next(mark for mark in kind.spec.model_fields[field].metadata if isinstance(mark, Reference))
-        named = next(other for other in kinds if other.name in reference.kinds)
+        named = next(other for other in kinds if isinstance(other, Kind) and other.name in reference.kinds)
         return str(named.api.read.model_fields[member].description)
     return str(kind.api.read.model_fields[source].description)
 
 
-def _status(kind: Kind[Any]) -> Lines:
+def _status(kind: CustomResource[Any]) -> Lines:
     yield from ("", "## status", "", "| Field | Type | Meaning |", "|---|---|---|")
     for path, type_, meaning in rows.status(crd.schema(kind)["properties"]["status"]):
         yield f"| `{path}` | {type_} | {_cell(meaning)} |"
     yield from ("", "What a condition's reason means stands in [Reasons](reasons.md).")
 
 
-def _sample(kind: Kind[Any]) -> Lines:
+def _sample(kind: CustomResource[Any]) -> Lines:
     yield from ("", "## Sample", "", f"Also in [docs/samples](../samples/{kind.name.lower()}.yaml).")
     yield from ("", "```yaml", samples.text(kind).rstrip(), "```")
     referenced = [

@@ -5,13 +5,13 @@ from __future__ import annotations
 from textwrap import dedent, indent
 from typing import Any
 
-from edge_operator.declare import GROUP, VERSION, Kind
+from edge_operator.declare import GROUP, VERSION, CustomResource
 from edge_operator.derive import documents
 
 NAME = "example"
 
 
-def text(kind: Kind[Any]) -> str:
+def text(kind: CustomResource[Any]) -> str:
     """What the example needs, then the example, as its author laid it out."""
     needs = dedent(kind.needs).strip()
     head = f"apiVersion: {GROUP}/{VERSION}\nkind: {kind.name}\nmetadata:\n  name: {NAME}\nspec:\n"
@@ -19,12 +19,12 @@ def text(kind: Kind[Any]) -> str:
     return f"{needs}\n---\n{sample}" if needs else sample
 
 
-def manifests(kind: Kind[Any]) -> list[dict[str, Any]]:
+def manifests(kind: CustomResource[Any]) -> list[dict[str, Any]]:
     """The same as objects; the resource itself is the last."""
     return documents.load(text(kind))
 
 
-def spec(kind: Kind[Any]) -> dict[str, Any]:
+def spec(kind: CustomResource[Any]) -> dict[str, Any]:
     """The example alone."""
     found: dict[str, Any] = manifests(kind)[-1]["spec"]
     return found

@@ -5,37 +5,14 @@ Source: Kubernetes API conventions, Typical status properties; kstatus.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, WithJsonSchema
+from pydantic import TypeAdapter
 
-from edge_operator.declare import Kind, Part
+from edge_operator.declare import Companion, Kind, Part
 from edge_operator.derive.structural import Schema, structural
 from edge_operator.engine import reported
-
-Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
-Generation = Annotated[int, WithJsonSchema({"type": "integer", "format": "int64"})]
-
-
-def _map_by(key: str) -> dict[str, Any]:
-    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
-
-
-class Condition(Part):
-    """How one aspect of the resource stands."""
-
-    type: str
-    """What is judged: Ready, Reconciling, Stalled, DriftDetected or Paused."""
-    status: Literal["True", "False", "Unknown"]
-    """Whether it is so."""
-    observed_generation: Generation | None = None
-    """Generation of the spec that the condition speaks of."""
-    last_transition_time: Time
-    """When the status of the condition last changed."""
-    reason: str
-    """Why, in one word of a closed list."""
-    message: str
-    """Why, for people: where, what was found, what is expected."""
+from edge_operator.statuses import Conditioned, MapBy
 
 
 class Predecessor(Part):
@@ -51,18 +28,14 @@ class Predecessor(Part):
     """Ids of the parents in its remote address."""
 
 
-class Common(Part):
-    """What every status has."""
+class Common(Conditioned):
+    """What the status of every kind has."""
 
-    observed_generation: Generation = -1
-    """Generation of the spec that the status speaks of; -1 until the operator has seen the resource."""
-    conditions: list[Condition] | None = None
-    """How the resource stands: Ready always, Reconciling or Stalled while true."""
     nonce: str | None = None
     """Nonce of the claim that made the remote object; with it an interrupted creation is recognised."""
     applied: dict[str, str] | None = None
     """Short keyed digests of what was last sent, by field; no value can be read from them."""
-    previous: list[Predecessor] | None = None
+    previous: Annotated[list[Predecessor] | None, MapBy("id")] = None
     """Remote objects that newer ones replaced and that are still to be deleted."""
     path: dict[str, str] | None = None
     """Ids of the parents in the remote address, for example of the edge that a route belongs to."""
@@ -82,14 +55,18 @@ class Publishing(Common):
 def status(kind: Kind[Any]) -> Schema:
     """The schema of this kind's status."""
     common = structural((Publishing if kind.outputs else Common).model_json_schema(by_alias=True))["properties"]
-    common["conditions"].update(_map_by("type"))
-    common["previous"].update(_map_by("id"))
-    return {
-        "type": "object",
-        "description": "What the operator and the service say; written by the operator alone.",
-        "default": {"observedGeneration": -1},
-        "properties": {**common, **_reported(reported.fields(kind))},
-    }
+    return _whole({**common, **_reported(reported.fields(kind))})
+
+
+def declared(companion: Companion[Any]) -> Schema:
+    """The schema of a companion's status."""
+    return _whole(structural(companion.status.model_json_schema(by_alias=True))["properties"])
+
+
+def _whole(properties: Schema) -> Schema:
+    unseen = {"default": {"observedGeneration": -1}} if "observedGeneration" in properties else {}
+    text = "What the operator and the service say; written by the operator alone."
+    return {"type": "object", "description": text, **unseen, "properties": properties}
 
 
 def _reported(tree: reported.Tree) -> Schema:

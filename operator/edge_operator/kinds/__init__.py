@@ -6,8 +6,15 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from edge_operator.declare import Kind
+from edge_operator.declare import Companion, CustomResource, Kind
 
-KINDS: dict[str, Kind[Any]] = {
-    kind.name: kind for kind in (import_module(f"{__name__}.{m.name}").KIND for m in iter_modules(__path__))
+DECLARED: dict[str, CustomResource[Any]] = {
+    found.name: found for found in (import_module(f"{__name__}.{m.name}").KIND for m in iter_modules(__path__))
 }
+"""All types of custom resources by name."""
+KINDS: dict[str, Kind[Any]] = {name: found for name, found in DECLARED.items() if isinstance(found, Kind)}
+"""Those that stand for a remote object each."""
+COMPANIONS: dict[str, Companion[Any]] = {
+    name: found for name, found in DECLARED.items() if isinstance(found, Companion)
+}
+"""The others."""

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from edge_operator.declare import Kind
+from edge_operator.declare import CustomResource
 from edge_operator.kube import errors, paths
 from edge_operator.kube.client import JSON, KubeAPI
 from edge_operator.kube.cluster import path
@@ -21,7 +21,9 @@ DIGEST_KEY_BYTES = 32
 WAIT_SECONDS = 5.0
 
 
-async def wait_for_definitions(api: KubeAPI, kinds: Mapping[str, Kind[Any]], namespaces: tuple[str, ...]) -> None:
+async def wait_for_definitions(
+    api: KubeAPI, kinds: Mapping[str, CustomResource[Any]], namespaces: tuple[str, ...]
+) -> None:
     """Return once every kind can be listed. What is missing is said plainly, once, and waited for."""
     said: set[str] = set()
     while missing := [text for kind in kinds.values() if (text := await _obstacle(api, kind, namespaces))]:
@@ -33,9 +35,9 @@ async def wait_for_definitions(api: KubeAPI, kinds: Mapping[str, Kind[Any]], nam
         _log.info("the cluster is prepared now")
 
 
-async def _obstacle(api: KubeAPI, kind: Kind[Any], namespaces: tuple[str, ...]) -> str | None:
+async def _obstacle(api: KubeAPI, kind: CustomResource[Any], namespaces: tuple[str, ...]) -> str | None:
     """What keeps a kind from being listed, in words, or None."""
-    for namespace in namespaces or ("",):
+    for namespace in (namespaces if kind.namespaced else ()) or ("",):
         pages = api.pages(path(kind, namespace), limit="1")
         try:
             await anext(pages)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from edge_operator.declare import GROUP, VERSION, Kind, SecretKeyRef
+from edge_operator.declare import GROUP, VERSION, CustomResource, Kind, SecretKeyRef
 from edge_operator.engine import state
 from edge_operator.engine.operations import Restart
 from edge_operator.engine.references import Named, Referent
@@ -24,7 +24,7 @@ from edge_operator.ports import Resource
 Tell = Callable[[Resource, str, str, bool], None]
 
 
-def path(kind: Kind[Any], namespace: str = "", name: str = "") -> str:
+def path(kind: CustomResource[Any], namespace: str = "", name: str = "") -> str:
     """Where a custom resource is in the Kubernetes API."""
     return paths.resource(GROUP, VERSION, kind.plural, namespace, name)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from edge_operator.declare import Kind
+from edge_operator.declare import Companion, CustomResource, Kind
 from edge_operator.engine.operations import Restart, shown
 from edge_operator.engine.reasons import Events
 from edge_operator.engine.state import Identity
@@ -23,8 +23,21 @@ from edge_operator.remote import ManagementAPI, NotLeading
 _log = logging.getLogger(__name__)
 
 
+class Attendant(Protocol):
+    """Looks after the resources of one or more companions (`declare.Companion`), with the controller's queue."""
+
+    def event(self, companion: Companion[Any], type_: str | None, resource: Resource) -> None:
+        """An event of a watch. It must not wait."""
+
+    async def work(self, key: Key) -> None:
+        """One pass of one resource. Raises nothing but errors of the Kubernetes API, Restart and NotLeading."""
+
+
 class Controller:
-    """One for all kinds. Give it `queue` and `cluster` before the first event."""
+    """One for all kinds. Give it `queue` and `cluster` before the first event.
+
+    `attendants` are those who look after companions, by the companion's name.
+    """
 
     queue: WorkQueue[Key]
     cluster: KubeCluster
@@ -41,9 +54,14 @@ class Controller:
     ) -> None:
         self._kinds, self._api, self._index, self._world = kinds, api, index, world
         self._grace = grace_seconds
+        self.attendants: dict[str, Attendant] = {}
 
-    def event(self, kind: Kind[Any], type_: str | None, resource: Resource) -> None:
+    def event(self, kind: CustomResource[Any], type_: str | None, resource: Resource) -> None:
         """An event of a watch: a resource as it is now, or as it was when it went."""
+        if isinstance(kind, Companion):
+            self.attendants[kind.name].event(kind, type_, resource)
+            return
+        kind = self._kinds[kind.name]
         meta = resource["metadata"]
         key = (kind.name, meta["namespace"], meta["name"])
         if type_ == "DELETED":
@@ -73,6 +91,9 @@ class Controller:
 
     async def work(self, key: Key) -> None:
         """One pass of one resource, and when to come back. Never raises."""
+        if (attendant := self.attendants.get(key[0])) is not None:
+            await self._attend(attendant, key)
+            return
         entry = self._index.get(key)
         if entry is None:
             return
@@ -100,6 +121,21 @@ class Controller:
                 metrics.reconciled(key[0], outcome.reason, time.perf_counter() - started)
                 _count(key[0], outcome.event)
                 self._done(entry, snapshot, outcome)
+
+    async def _attend(self, attendant: Attendant, key: Key) -> None:
+        """One pass of a companion's resource."""
+        try:
+            await attendant.work(key)
+        except Restart:
+            self.queue.offer(key, priority=Priority.EDIT)
+        except NotLeading:
+            self.queue.offer(key, priority=Priority.RETRY, due=self._world.monotonic() + 1.0)
+        except errors.KubeError as error:
+            _log.warning("%s: the Kubernetes API refuses or does not answer: %s", "/".join(key), shown(error))
+            self._failed(key)
+        except Exception:  # noqa: BLE001 - one resource's defect must not end the others
+            _log.exception("%s: a defect of the operator; tried again later", "/".join(key))
+            self._failed(key)
 
     async def _current(self, entry: Entry) -> Resource | None:
         """The newest body: the one that came with an event, or a live read."""

@@ -19,7 +19,7 @@ from edge_operator.api import profiles
 from edge_operator.api.caller import Attempt
 from edge_operator.api.errors import Misuse, StatusError
 from edge_operator.declare import Kind
-from edge_operator.kinds import KINDS
+from edge_operator.kinds import DECLARED, KINDS
 from edge_operator.kube import bootstrap, errors, lease, logs, metrics, watching
 from edge_operator.kube.account import Account, KeyUnreadable
 from edge_operator.kube.client import KubeAPI, Options
@@ -105,7 +105,7 @@ class Operator:
         self.settings, self.api = settings, api
         self.stop, self.watching = Stop(), asyncio.Event()
         self.world, self.index = System(), Index(KINDS)
-        self.sync = InitialSync(api, KINDS, self.index)
+        self.sync = InitialSync(api, KINDS, lambda key: self.index.get(key) is not None)
         terms = lease.Terms(settings.lease_seconds, settings.renew_seconds, settings.retry_seconds)
         self.leadership = lease.Leadership(
             api, settings.operator_namespace, LEASE_NAME, holder=settings.identity, terms=terms
@@ -191,7 +191,7 @@ class Operator:
 
     async def _prepare(self) -> None:
         settings = self.settings
-        await bootstrap.wait_for_definitions(self.api, KINDS, settings.namespaces)
+        await bootstrap.wait_for_definitions(self.api, DECLARED, settings.namespaces)
         await self.sync.note(settings.namespaces)
         self.controller.cluster = KubeCluster(
             self.api,
@@ -233,7 +233,7 @@ class Operator:
                         yield item
 
     async def _watch(self, stop: asyncio.Event) -> None:
-        registry = watching.registry(KINDS, self.api.credentials, self.controller.event)
+        registry = watching.registry(DECLARED, self.api.credentials, self.controller.event)
         running = asyncio.create_task(
             watching.watch(registry, self.settings.namespaces, stop=stop, ready=self.watching), name="kopf"
         )

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from edge_operator.declare import Kind
+from edge_operator.declare import CustomResource
 from edge_operator.kube import errors
 from edge_operator.kube.client import KubeAPI
 from edge_operator.kube.cluster import path
-from edge_operator.kube.index import Index, Key
+from edge_operator.kube.index import Key
 
 _log = logging.getLogger(__name__)
 
@@ -30,29 +30,29 @@ class InitialSync:
     def __init__(
         self,
         api: KubeAPI,
-        kinds: Mapping[str, Kind[Any]],
-        index: Index,
+        kinds: Mapping[str, CustomResource[Any]],
+        known: Callable[[Key], bool],
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._api, self._kinds, self._index, self._sleep = api, kinds, index, sleep
+        self._api, self._kinds, self._known, self._sleep = api, kinds, known, sleep
         self._expected: set[Key] = set()
 
     async def note(self, namespaces: tuple[str, ...]) -> None:
         """Note the names of all resources that there are; their bodies are not received."""
         for kind in self._kinds.values():
-            for namespace in namespaces or ("",):
+            for namespace in (namespaces if kind.namespaced else ()) or ("",):
                 async with aclosing(self._api.pages(path(kind, namespace), metadata_only=True)) as pages:
                     async for page in pages:
                         metas = (item["metadata"] for item in page.get("items") or ())
-                        self._expected |= {(kind.name, meta["namespace"], meta["name"]) for meta in metas}
+                        self._expected |= {(kind.name, meta.get("namespace", ""), meta["name"]) for meta in metas}
 
     async def done(self) -> None:
-        """Wait until the index has them all."""
+        """Wait until they are all known."""
         waited = 0.0
         while self._expected:
             before = len(self._expected)
-            self._expected = {key for key in self._expected if self._index.get(key) is None}
+            self._expected = {key for key in self._expected if not self._known(key)}
             waited = waited + LOOK_SECONDS if len(self._expected) == before else 0.0
             if waited >= PATIENCE_SECONDS:
                 waited = 0.0

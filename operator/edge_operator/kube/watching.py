@@ -12,14 +12,16 @@ from typing import Any
 
 import kopf
 
-from edge_operator.declare import GROUP, VERSION, Kind
+from edge_operator.declare import GROUP, VERSION, CustomResource
 from edge_operator.kube.credentials import Credentials
 from edge_operator.ports import Resource
 
-OnEvent = Callable[[Kind[Any], str | None, Resource], None]
+OnEvent = Callable[[CustomResource[Any], str | None, Resource], None]
 
 
-def registry(kinds: Mapping[str, Kind[Any]], credentials: Credentials, on_event: OnEvent) -> kopf.OperatorRegistry:
+def registry(
+    kinds: Mapping[str, CustomResource[Any]], credentials: Credentials, on_event: OnEvent
+) -> kopf.OperatorRegistry:
     """What kopf is to watch, and with whose credentials."""
     found = kopf.OperatorRegistry()
 
