@@ -76,6 +76,8 @@ def cli() -> None:
 @_option("--api-url", Settings, "api_url")
 @_option("--api-key-file", Settings, "api_key_file", _FILE)
 @_option("--api-profile", Settings, "api_profile")
+@_option("--api-rate", Settings, "api_requests_per_minute", int)
+@_option("--api-ca-file", Settings, "api_ca_file", _FILE)
 @_option("--operator-namespace", Settings, "operator_namespace")
 @_option("--cluster-id", Settings, "cluster_id")
 @_option("--identity", Settings, "identity")
@@ -115,6 +117,7 @@ def run(**values: Any) -> None:
 @_option("--api-url", Settings, "api_url")
 @_option("--api-key-file", Settings, "api_key_file", _FILE)
 @_option("--api-profile", Settings, "api_profile")
+@_option("--api-ca-file", Settings, "api_ca_file", _FILE)
 @_option("--operator-namespace", Settings, "operator_namespace")
 @_option("--cluster-id", Settings, "cluster_id")
 def plan(files: tuple[Path, ...], namespace: str, **values: Any) -> None:
@@ -138,6 +141,7 @@ def plan(files: tuple[Path, ...], namespace: str, **values: Any) -> None:
 @_option("--api-url", Settings, "api_url")
 @_option("--api-key-file", Settings, "api_key_file", _FILE)
 @_option("--api-profile", Settings, "api_profile")
+@_option("--api-ca-file", Settings, "api_ca_file", _FILE)
 def import_(kinds: tuple[str, ...], ids: tuple[str, ...], namespace: str, **values: Any) -> None:
     """Print manifests for what the account holds: of the KINDS that are named, or of all.
 

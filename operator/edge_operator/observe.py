@@ -111,6 +111,13 @@ def _together(time: float, grace_seconds: float) -> float:
     return math.ceil(time / step) * step if step else time
 
 
+_UNKNOWN = (
+    "a creation may have arrived, and the connection keeps owner markers off, so nobody can tell: "
+    "look into the account; if the object is there, delete it or adopt it by externalID in a new resource; "
+    "then take the annotation {claim} off, and it is created anew"
+)
+
+
 async def recover(line: Pass, recorded: Recorded, published: Published | None) -> Sequence[Owned]:
     """Objects that carry an owner marker of this resource and are not recorded; the one to keep comes first.
 
@@ -123,6 +130,8 @@ async def recover(line: Pass, recorded: Recorded, published: Published | None) -
     nonce = recorded.claim
     if not recorded.unspent or nonce is None or line.memory.settled == nonce:
         return ()
+    if not line.identity.marked:
+        raise Stalled(Stalls.CREATE_OUTCOME_UNKNOWN, _UNKNOWN.format(claim=state.CLAIM))
     now = line.world.monotonic()
     ripe = _together(line.memory.claim_seen.setdefault(nonce, now) + line.grace_seconds, line.grace_seconds)
     if now < ripe:

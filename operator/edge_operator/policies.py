@@ -19,9 +19,20 @@ RESERVED_MEMBER = "edge-operator.dev/owner"
 """The member of a JSON metadata, or the line of a plain one, that names who made the object."""
 
 
+class ConnectionRef(Part):
+    """A connection: one of the same namespace, or one of the cluster that this namespace may use."""
+
+    kind: Literal["Connection", "ClusterConnection"] = "Connection"
+    """Connection of the same namespace, or ClusterConnection."""
+    name: ObjectName
+    """Name of the connection."""
+
+
 class Policies(Part):
     """How the operator treats the remote object."""
 
+    connection_ref: Annotated[ConnectionRef | None, Local()] = None
+    """Connection whose account holds the remote object; the default one when left out. Fixed once there is an id."""
     external_id: Annotated[RemoteID | None, Local(), Immutable()] = None
     """Adopt exactly this remote object instead of creating one; needs an explicit deletionPolicy."""
     deletion_policy: Annotated[Literal["Delete", "Retain"] | None, Local()] = None

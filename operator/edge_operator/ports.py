@@ -54,6 +54,9 @@ class Remote(Protocol):
     `Unsupported` an operation that the service does not offer.
     """
 
+    def check(self) -> None:
+        """Nothing, where a call would be let through now; what a pass does first, only a call makes sense of."""
+
     async def read(self, kind: Kind[Any], id_: str, path: Path) -> Body | None:
         """The object, or None if there is none."""
 

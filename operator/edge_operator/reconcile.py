@@ -51,6 +51,8 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
         todo = plan.plan(wanted, progress.recorded, sight, line.world.now(), line.world.nonce())
         if sight.missing:
             progress.recorded = replace(progress.recorded, id=None, applied={})
+        if todo.operations:
+            line.remote.check()
         for operation in todo.operations:
             await execute(line, wanted, operation, progress)
         todo = _next_look(wanted, todo, progress)
@@ -130,8 +132,8 @@ async def _resolve(line: Pass, spec: Policies) -> Desired:
 
 PATIENCE_SECONDS = 1.0
 """How long a first wait for a neighbour goes unsaid: applied together, most of them are there by then."""
-_WOKEN = (Waits.REFERENCE_NOT_READY, Waits.SECRET_NOT_READY)
-"""What the index wakes a resource from; there is nothing to try in between."""
+_WOKEN = (Waits.REFERENCE_NOT_READY, Waits.SECRET_NOT_READY, Waits.CONNECTION_NOT_READY)
+"""What the index or the connection wakes a resource from; there is nothing to try in between."""
 
 
 def _patience(line: Pass, progress: Progress, ended: Waiting | Stalled | Unsupported) -> float:

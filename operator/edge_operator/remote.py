@@ -1,7 +1,6 @@
 """Runs one operation with the client, and says what each answer of the service means to the line.
 
-A `Connection` is the door of one account: how many calls at a time, pauses that the service asked for, a key that it
-refuses, and whether this replica may act at all. `Lists` are whole collections, read once for everybody who asks.
+`Listing`s are whole collections, read once for everybody who asks.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from edge_operator.api import catalog, errors
 from edge_operator.api.client import Client
 from edge_operator.api.wire import Collection
 from edge_operator.declare import Body, Kind
+from edge_operator.door import Door
 from edge_operator.engine import marker
 from edge_operator.engine.operations import Missing, Path, Stalled, Unsupported, Waiting, shown
 from edge_operator.engine.reasons import Stalls, Waits
@@ -24,75 +24,6 @@ A = TypeVar("A")
 
 _KEY_ACCEPTED = frozenset({400, 404, 405, 409, 422})
 """Refusals that come after the key was looked at."""
-
-
-class NotLeading(Exception):
-    """This replica does not lead, or would not for long enough; nothing was sent."""
-
-
-@dataclass
-class Connection:
-    """The door of one account. All times are monotonic seconds.
-
-    `may_act(seconds)` says whether this replica leads for at least that long.
-    """
-
-    monotonic: Callable[[], float]
-    may_act: Callable[[float], bool] = lambda _: True
-    call_seconds: float = 30.0
-    concurrency: int = 16
-    probe_seconds: float = 5.0
-    probe_limit_seconds: float = 300.0
-    default_pause_seconds: float = 5.0
-    paused_until: float = 0.0
-    refused: str | None = None
-    """Why the key is refused, while it is."""
-    _probe_at: float = 0.0
-    _probe_wait: float = 0.0
-    on_recovery: Callable[[], None] = lambda: None
-
-    def __post_init__(self) -> None:
-        self.slots = asyncio.Semaphore(self.concurrency)
-
-    async def gate(self, method: str, path: str) -> None:
-        """Let an attempt through, or say why not. Awaited before each attempt.
-
-        Raises:
-            NotLeading: this replica may not act.
-            Waiting: the service asked for a pause, or refuses the key and the next probe is not due.
-        """
-        del path
-        if method != "GET" and not self.may_act(self.call_seconds):
-            raise NotLeading
-        now = self.monotonic()
-        if now < self.paused_until:
-            raise Waiting(Waits.RATE_LIMITED, "the service asked for a pause", after_seconds=self.paused_until - now)
-        if self.refused is not None:
-            if now < self._probe_at:
-                raise Waiting(Waits.CONNECTION_NOT_READY, self.refused, after_seconds=self._probe_at - now)
-            self._probe_at = now + self._probe_wait  # this attempt is the one probe
-
-    def pause(self, seconds: float | None) -> float:
-        """Hold all calls back, as a 429 asked; the pause in seconds."""
-        wait = self.default_pause_seconds if seconds is None else max(seconds, 0.1)
-        self.paused_until = max(self.paused_until, self.monotonic() + wait)
-        return wait
-
-    def refuse(self, why: str) -> float:
-        """The key is not accepted; seconds until the next probe."""
-        self._probe_wait = min(max(self._probe_wait * 2, self.probe_seconds), self.probe_limit_seconds)
-        self.refused, self._probe_at = why, self.monotonic() + self._probe_wait
-        return self._probe_wait
-
-    def answered(self) -> None:
-        """The service accepted the key."""
-        if self.refused is not None:
-            self.refused, self._probe_wait = None, 0.0
-            self.on_recovery()
-
-    def probe_now(self) -> None:
-        """Something changed about the key: the next attempt goes out."""
-        self._probe_at = self._probe_wait = 0.0
 
 
 @dataclass(frozen=True)
@@ -105,12 +36,49 @@ class Listing:
 
 
 class ManagementAPI:
-    """The `Remote` of the line: one client, one door, shared lists."""
+    """The `Remote` of the line: one client, one door, shared lists. Without a client the door has to be shut."""
 
-    def __init__(self, client: Client, connection: Connection) -> None:
-        self.client, self.connection = client, connection
+    def __init__(self, client: Client | None, door: Door) -> None:
+        self._client, self.door = client, door
         self._listings: dict[str, Listing] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+
+    @property
+    def client(self) -> Client:
+        """The client in use.
+
+        Raises:
+            Waiting, Stalled: there is none, as the door says.
+        """
+        self.door.check()
+        if self._client is None:
+            raise RuntimeError("a door without a client should be shut")
+        return self._client
+
+    def use(self, client: Client | None) -> Client | None:
+        """Go on with another client; the one before, which calls that are under way still hold."""
+        before, self._client = self._client, client
+        self.forget_listings()
+        return before
+
+    def check(self) -> None:
+        """Nothing, where a call would be let through now."""
+        self.door.check()
+
+    async def probe(self) -> None:
+        """One small read, to learn whether the service answers and accepts the key."""
+        try:
+            await self._call(self._one_page())
+        except (Missing, Unsupported):
+            return  # it has no such collection, and looked at the key before it said so
+        except Stalled as why:
+            if why.reason is not Stalls.PERMISSION_DENIED:
+                raise
+            self.door.answered()
+
+    async def _one_page(self) -> None:
+        async for _ in self.client.api_keys.raw.list(limit=1):
+            return
 
     async def read(self, kind: Kind[Any], id_: str, path: Path) -> Body | None:
         try:
@@ -125,6 +93,7 @@ class ManagementAPI:
             if path:
                 where = ", ".join(path.values())
                 raise Waiting(Waits.REFERENCE_NOT_READY, f"the service has no {where} to create this in") from None
+            self.door.unsupported.add(f"POST {kind.api.path}")
             raise Unsupported(f"the service does not offer creation in {kind.api.path}") from None
 
     async def update(self, kind: Kind[Any], id_: str, path: Path, body: Body) -> Body:
@@ -143,6 +112,7 @@ class ManagementAPI:
         except Missing:
             # Gone already, with or without the object it was part of; or the service has no such operation.
             if ((await self.read(kind, id_, path)) or {}).get(segment) is not None:
+                self.door.unsupported.add(f"DELETE {kind.api.path}/{{id}}/{segment}")
                 raise Unsupported(f"the service does not offer to delete {segment} of {kind.api.path}") from None
 
     async def delete(self, kind: Kind[Any], id_: str, path: Path) -> None:
@@ -167,7 +137,7 @@ class ManagementAPI:
         self._listings.clear()
 
     async def _list(self, whole: Collection[Any]) -> None:
-        began = self.connection.monotonic()
+        began = self.door.monotonic()
         objects = await self._call(self._pages(whole))
         self._listings[whole.name] = _listing(began, objects, lambda _: {})
         if whole is catalog.https_edges:  # Assumed: routes have no list of their own, they are in their edges
@@ -179,18 +149,21 @@ class ManagementAPI:
 
     async def _unsupported_if_there(self, kind: Kind[Any], id_: str, path: Path, segment: str) -> None:
         if await self.read(kind, id_, path) is not None:
+            self.door.unsupported.add(f"PUT {kind.api.path}/{{id}}/{segment}")
             raise Unsupported(f"the service does not offer the module {segment} of {kind.api.path}")
 
     async def _call(self, call: Awaitable[A], *, posting: bool = False, deleting: bool = False) -> A:
         """The call's answer, or what its failure means."""
-        async with self.connection.slots:
+        async with self.door.slots:
             try:
                 answer = await call
             except errors.APIError as error:
                 if isinstance(error, errors.StatusError) and error.parsed and error.status in _KEY_ACCEPTED:
-                    self.connection.answered()
+                    self.door.answered()
+                elif not isinstance(error, errors.StatusError) or error.status >= 500:
+                    self.door.failed(_outage(error))
                 raise self._meaning(error, posting=posting, deleting=deleting) from error
-        self.connection.answered()
+        self.door.answered()
         return answer
 
     def _meaning(self, error: errors.APIError, *, posting: bool, deleting: bool) -> Exception:  # noqa: C901, PLR0912 - a table
@@ -201,15 +174,16 @@ class ManagementAPI:
                 return Waiting(Waits.SERVICE_UNAVAILABLE, text, unsettled=True)
             case errors.AuthenticationFailed():
                 why = "the service refuses the API key"
-                return Waiting(Waits.CONNECTION_NOT_READY, why, after_seconds=self.connection.refuse(why))
+                return Waiting(Waits.CONNECTION_NOT_READY, why, after_seconds=self.door.refuse(why))
             case errors.RateLimited():
-                wait = self.connection.pause(error.retry_after_seconds)
+                wait = self.door.pause(error.retry_after_seconds)
                 return Waiting(Waits.RATE_LIMITED, "the service asked for a pause", after_seconds=wait)
             case errors.PermissionDenied():
                 return Stalled(Stalls.PERMISSION_DENIED, f"the service does not permit this: {shown(error.message)}")
             case errors.NotFound():
                 return Missing(error.path)
             case errors.OperationUnsupported():
+                self.door.unsupported.add(f"{error.method} {_template(error.path)}")
                 return Unsupported(f"the service does not offer {error.method} {error.path}")
             case errors.Conflict() if deleting:
                 return Waiting(Waits.DELETION_BLOCKED, f"the service refuses the deletion: {shown(error.message)}")
@@ -227,6 +201,18 @@ class ManagementAPI:
                 return Waiting(Waits.SERVICE_UNAVAILABLE, text, unsettled=unsettled)
             case _:
                 return Waiting(Waits.SERVICE_UNAVAILABLE, "the service does not answer", unsettled=unsettled)
+
+
+def _template(path: str) -> str:
+    """The address with ids taken out: "/tls_certificates/{id}"."""
+    return "/".join("{id}" if "_" in part and any(c.isdigit() for c in part) else part for part in path.split("/"))
+
+
+def _outage(error: errors.APIError) -> str:
+    """What the service does instead of answering."""
+    if isinstance(error, errors.StatusError):
+        return f"the service answers {error.status}"
+    return "no connection to the service opens" if isinstance(error, errors.NotSent) else "the service does not answer"
 
 
 def _listing(began: float, objects: Sequence[Body], path: Callable[[Body], Path]) -> Listing:

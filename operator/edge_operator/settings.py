@@ -19,10 +19,15 @@ class Settings(BaseModel):
     """Kubeconfig of the cluster; without it the pod's service account, then KUBECONFIG and ~/.kube/config."""
     namespaces: tuple[str, ...] = ()
     """Namespaces to watch; none means the whole cluster."""
-    api_url: str
-    """Base URL of the management API."""
-    api_key_file: Path
-    """File that holds the API key. A changed file is used at once."""
+    api_url: str | None = None
+    """Base URL of the management API, of the default connection; it is left out where a ClusterConnection named
+    default is made instead."""
+    api_key_file: Path | None = None
+    """File that holds the API key of the default connection. A changed file is used at once."""
+    api_requests_per_minute: Annotated[int | None, Field(ge=6, le=100_000)] = None
+    """Most calls of the default connection in any minute; without it, only a 429 of the service slows calls down."""
+    api_ca_file: Path | None = None
+    """File with certificates in PEM that the service of the default connection is verified with."""
     api_profile: str = "neutral"
     """Wire names of the service: neutral, ngrok, or a file."""
     operator_namespace: str = "default"
@@ -59,6 +64,12 @@ class Settings(BaseModel):
     """How long a leader tries to renew its Lease before it stops acting, in seconds."""
     retry_seconds: Annotated[float, Field(gt=0, le=600)] = 2.0
     """How often the Lease is looked at, in seconds."""
+
+    @model_validator(mode="after")
+    def _key_beside_address(self) -> Self:
+        if (self.api_url is None) != (self.api_key_file is None):
+            raise ValueError("--api-url and --api-key-file come together")
+        return self
 
     @model_validator(mode="after")
     def _lease_outlasts_a_call(self) -> Self:

@@ -11,10 +11,11 @@ import pytest
 from chart.chart import API, CHART, ROOT, container, env, helm, named, of_kind, render
 from edge_operator.__main__ import cli
 from edge_operator.derive import access, documents
-from edge_operator.kinds import KINDS
+from edge_operator.kinds import DECLARED
 from harness.cluster import CommandError
 
 pytestmark = pytest.mark.cluster
+ALL = list(DECLARED.values())
 
 EVERYTHING: dict[str, Any] = {
     "replicas": 2,
@@ -115,7 +116,7 @@ def test_rights_are_the_derived_ones_for_the_whole_cluster() -> None:
     found = render()
     rules = named(found, "ClusterRole", "edge-edge-operator")["rules"]
 
-    assert rules == [*access.watched(KINDS.values()), *access.identity()]
+    assert rules == [*access.watched(ALL), *access.cluster(ALL), *access.identity()]
     assert named(found, "Role", "edge-edge-operator-own")["rules"] == access.own()
 
 
@@ -127,8 +128,8 @@ def test_rights_are_roles_alone_for_chosen_namespaces() -> None:
 
     assert of_kind(found, "ClusterRole") == of_kind(found, "ClusterRoleBinding") == []
     assert roles == {
-        ("one", "edge-edge-operator"): access.watched(KINDS.values()),
-        ("two", "edge-edge-operator"): access.watched(KINDS.values()),
+        ("one", "edge-edge-operator"): access.watched(ALL),
+        ("two", "edge-edge-operator"): access.watched(ALL),
         ("tunnels", "edge-edge-operator-own"): access.own(),
         ("kube-system", "edge-edge-operator-tunnels"): access.identity(),
     }
@@ -139,7 +140,10 @@ def test_a_given_cluster_id_needs_no_look_into_kube_system() -> None:
     chosen, everywhere = render({"watchNamespaces": ["one"], "clusterID": "here"}), render({"clusterID": "here"})
 
     assert "kube-system" not in {manifest["metadata"].get("namespace") for manifest in chosen}
-    assert named(everywhere, "ClusterRole", "edge-edge-operator")["rules"] == access.watched(KINDS.values())
+    assert named(everywhere, "ClusterRole", "edge-edge-operator")["rules"] == [
+        *access.watched(ALL),
+        *access.cluster(ALL),
+    ]
     assert env(named(chosen, "Deployment", "edge-edge-operator"))["EDGE_OPERATOR_CLUSTER_ID"] == "here"
 
 
@@ -156,8 +160,8 @@ def test_the_built_in_roles_get_rights_on_the_resources() -> None:
     view = named(found, "ClusterRole", "edge-edge-operator-view")
     edit = named(found, "ClusterRole", "edge-edge-operator-edit")
 
-    assert view["rules"] == access.view(KINDS.values())
-    assert edit["rules"] == access.edit(KINDS.values())
+    assert view["rules"] == access.view(ALL)
+    assert edit["rules"] == access.edit(ALL)
     prefix = "rbac.authorization.k8s.io/aggregate-to-"
     assert {label for label in view["metadata"]["labels"] if prefix in label} >= {f"{prefix}view", f"{prefix}admin"}
     assert f"{prefix}view" not in edit["metadata"]["labels"]
@@ -166,8 +170,8 @@ def test_the_built_in_roles_get_rights_on_the_resources() -> None:
 def test_crds_are_those_of_the_repository_and_outlive_the_release() -> None:
     found = {crd["metadata"]["name"]: crd for crd in of_kind(render(), "CustomResourceDefinition")}
 
-    assert found.keys() == {kind.crd for kind in KINDS.values()}
-    for kind in KINDS.values():
+    assert found.keys() == {kind.crd for kind in ALL}
+    for kind in ALL:
         (plain,) = documents.load((ROOT / "crds" / f"{kind.plural}.yaml").read_text())
         crd = found[kind.crd]
         assert crd["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
@@ -286,3 +290,12 @@ def test_extras_can_be_had() -> None:
 
 def test_a_pod_monitor_waits_for_a_cluster_that_knows_the_kind() -> None:
     assert of_kind(render({"metrics": {"podMonitor": {"enabled": True}}}), "PodMonitor") == []
+
+
+def test_without_a_default_connection_no_key_is_asked_for() -> None:
+    found = named(render({"api": {"enabled": False}}), "Deployment", "edge-edge-operator")
+
+    assert not [name for name in env(found) if "API" in name]
+    assert "api-key" not in {volume["name"] for volume in found["spec"]["template"]["spec"]["volumes"]}
+    limited = named(render({"api": {**API["api"], "requestsPerMinute": 120}}), "Deployment", "edge-edge-operator")
+    assert env(limited)["EDGE_OPERATOR_API_RATE"] == "120"

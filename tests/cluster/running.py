@@ -23,7 +23,7 @@ from doubles import legal
 from edge_operator.api import catalog, profiles
 from edge_operator.declare import GROUP, VERSION, Kind
 from edge_operator.engine import marker
-from edge_operator.kinds import KINDS
+from edge_operator.kinds import DECLARED, KINDS
 from harness.audit import AuditEvent
 from harness.cluster import MERGE_PATCH, Cluster, service_account_user
 from harness.operator import RIGHTS, command, environment
@@ -211,8 +211,7 @@ class Operator:
         self.installation, self.key_file, self.log, self.health = installation, key_file, log, free_port()
         given = {
             "kubeconfig": str(kubeconfig or installation.kubeconfig),
-            "api-url": url,
-            "api-key-file": str(key_file),
+            **({"api-url": url, "api-key-file": str(key_file)} if url else {}),
             "operator-namespace": installation.namespace,
             "health-listen": f"127.0.0.1:{self.health}",
             **QUICK,
@@ -310,7 +309,9 @@ class World:
 
     def path(self, kind: str, name: str = "") -> str:
         """The address of resources of a kind, or of one."""
-        base = f"/apis/{GROUP}/{VERSION}/namespaces/{self.namespace}/{KINDS[kind].plural}"
+        declared = DECLARED[kind]
+        inside = f"namespaces/{self.namespace}/" if declared.namespaced else ""
+        base = f"/apis/{GROUP}/{VERSION}/{inside}{declared.plural}"
         return f"{base}/{name}" if name else base
 
     def make(self, kind: str, name: str, spec: Mapping[str, Any], **metadata: Any) -> Body:

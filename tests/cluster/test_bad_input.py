@@ -9,14 +9,15 @@ import pytest
 from derive.specs import CASES, MOVES, Case, Move, manifest, merge
 from edge_operator.declare import GROUP, VERSION
 from edge_operator.derive import samples
-from edge_operator.kinds import KINDS
+from edge_operator.kinds import DECLARED
 from harness.cluster import APIError, Cluster
 
 FIELD = "edge-operator-tests"
 
 
 def collection(kind: str, namespace: str) -> str:
-    return f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{KINDS[kind].plural}"
+    declared = DECLARED[kind]
+    return f"/apis/{GROUP}/{VERSION}/{f'namespaces/{namespace}/' if declared.namespaced else ''}{declared.plural}"
 
 
 def answer(cluster: Cluster, method: str, path: str, body: dict[str, Any]) -> str:
@@ -38,7 +39,7 @@ def test_the_api_server_refuses_bad_specs_and_says_what_to_write(crds: Cluster, 
 
 @pytest.mark.parametrize("move", MOVES, ids=str)
 def test_what_is_fixed_at_creation_stays(crds: Cluster, namespace: str, move: Move) -> None:
-    sample = samples.spec(KINDS[move.kind])
+    sample = samples.spec(DECLARED[move.kind])
     before, after = merge(sample, move.before), merge(sample, move.after)
     path = collection(move.kind, namespace)
     made = crds.request("POST", path, manifest(move.kind, before))

@@ -92,7 +92,7 @@ def test_help_names_the_commands_and_the_exit_codes() -> None:
 def test_wrong_options_end_with_2_and_name_the_option() -> None:
     given = ["run", "--api-url", "http://127.0.0.1:1", "--api-key-file", "/dev/null"]
     cases = {
-        ("run",): "'--api-url' (env var: 'EDGE_OPERATOR_API_URL')",
+        ("run", "--api-url", "http://127.0.0.1:1"): "--api-url and --api-key-file come together",
         (*given, "--grace", "soon"): "write 50ms, 2s or 1m",
         (*given, "--workers", "0"): "--workers",
         (*given, "--lease", "10s", "--lease-renew", "5s"): "--call-timeout should be shorter",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from edge_operator.declare import GROUP, VERSION
 from edge_operator.derive import samples
-from edge_operator.kinds import KINDS
+from edge_operator.kinds import DECLARED
 
 Judge = Literal["both", "API server"]
 
@@ -33,7 +33,7 @@ class Case:
     @property
     def spec(self) -> dict[str, Any]:
         """The sample's spec with the change in it."""
-        merged: dict[str, Any] = merge(samples.spec(KINDS[self.kind]), self.change)
+        merged: dict[str, Any] = merge(samples.spec(DECLARED[self.kind]), self.change)
         return merged
 
     @property
@@ -304,8 +304,33 @@ TOKENS = [
     Case("a command", "SSHUserCertificate", {"criticalOptions": {"force-command": "/bin/true"}}),
 ]
 
+CONNECTIONS = [
+    Case("no scheme", "Connection", {"url": "api.example.com"}, "should be an address such as https"),
+    Case("a query", "Connection", {"url": "https://api.example.com/?a=b"}, "should be an address such as https"),
+    Case("a user", "ClusterConnection", {"url": "https://me@api.example.com"}, "should be an address such as https"),
+    Case("a path and a port", "Connection", {"url": "http://[::1]:8080/v1/api"}),
+    Case("a profile", "Connection", {"profile": "ngrok"}),
+    Case("another profile", "Connection", {"profile": "other"}, "profile"),
+    Case("a profile of one's own", "Connection", {"customProfile": {"value": "name: mine"}}),
+    Case(
+        "two profiles",
+        "Connection",
+        {"profile": "ngrok", "customProfile": {"value": "name: mine"}},
+        "set profile or customProfile, not both",
+    ),
+    Case("certificates from nowhere", "Connection", {"caBundle": {}}, "set exactly one of value, secretKeyRef"),
+    Case("a short timeout", "Connection", {"timeout": "0s"}, "timeout must be at least 1s"),
+    Case("a timeout", "Connection", {"timeout": "10s"}),
+    Case("one request a minute", "Connection", {"requestsPerMinute": 1}, "requestsPerMinute"),
+    Case("a namespace with capitals", "ClusterConnection", {"allowedNamespaces": ["Team"]}, "lower-case letters"),
+    Case("a namespace twice", "ClusterConnection", {"allowedNamespaces": ["a", "a"]}, "Duplicate", judge="API server"),
+    Case("a connection", "TLSEdge", {"connectionRef": {"name": "main"}}),
+    Case("a connection of the cluster", "TLSEdge", {"connectionRef": {"kind": "ClusterConnection", "name": "main"}}),
+    Case("a connection of another kind", "TLSEdge", {"connectionRef": {"kind": "Secret", "name": "main"}}, "kind"),
+]
+
 CASES = [
-    *(Case("the sample", kind, {}) for kind in KINDS),
+    *(Case("the sample", kind, {}) for kind in DECLARED),
     Case(
         "a name with capitals", "TLSEdge", {"backend": {"ref": {"name": "Bad_Name"}}}, "lower-case letters, digits, '-'"
     ),
@@ -320,6 +345,7 @@ CASES = [
     *EVENTS,
     *SSH,
     *TOKENS,
+    *CONNECTIONS,
 ]
 
 _ADOPTED = {"externalID": "edgtls_1", "deletionPolicy": "Retain"}
@@ -337,5 +363,6 @@ MOVES = [
     Move("a size appears", "SSHCertificateAuthority", _AUTHORITY, {"keySize": 2048, **_AUTHORITY}, "keySize"),
     Move("a description changes", "SSHCertificateAuthority", {}, {"description": "other"}),
     Move("a policy appears", "TLSEdge", {}, {"deletionPolicy": "Retain"}),
+    Move("a connection appears before an id", "TLSEdge", {}, {"connectionRef": {"name": "main"}}),
     Move("the authority changes", "SSHHostCertificate", {}, {"authority": {"name": "other"}}),
 ]

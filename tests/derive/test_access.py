@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from edge_operator.derive import access
-from edge_operator.kinds import KINDS
+from edge_operator.kinds import DECLARED
 from edge_operator.kube import bootstrap, operator
 
-ALL = [*access.watched(KINDS.values()), *access.identity(), *access.own()]
+ALL = [*access.watched(DECLARED.values()), *access.cluster(DECLARED.values()), *access.identity(), *access.own()]
 
 
 def verbs(rules: access.Rules, resource: str) -> set[str]:
@@ -14,12 +14,12 @@ def verbs(rules: access.Rules, resource: str) -> set[str]:
 
 
 def test_nothing_is_granted_by_wildcard() -> None:
-    for rule in [*ALL, *access.view(KINDS.values()), *access.edit(KINDS.values())]:
+    for rule in [*ALL, *access.view(DECLARED.values()), *access.edit(DECLARED.values())]:
         assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
 
 
 def test_every_kind_is_watched_and_reported_on() -> None:
-    for kind in KINDS.values():
+    for kind in DECLARED.values():
         assert verbs(ALL, kind.plural) == {"get", "list", "watch", "patch"}
         assert verbs(ALL, f"{kind.plural}/status") == {"patch"}
 
@@ -50,9 +50,9 @@ def test_the_own_namespace_is_touched_by_name() -> None:
 
 
 def test_people_who_edit_do_not_write_a_status() -> None:
-    for rule in access.edit(KINDS.values()):
+    for rule in access.edit(DECLARED.values()):
         assert not [resource for resource in rule["resources"] if "/" in resource]
 
 
 def test_people_who_view_only_read() -> None:
-    assert {verb for rule in access.view(KINDS.values()) for verb in rule["verbs"]} == {"get", "list", "watch"}
+    assert {verb for rule in access.view(DECLARED.values()) for verb in rule["verbs"]} == {"get", "list", "watch"}

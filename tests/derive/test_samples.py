@@ -6,23 +6,23 @@ from typing import Any
 
 import pytest
 
-from edge_operator.declare import Kind
+from edge_operator.declare import CustomResource
 from edge_operator.derive import samples
 from edge_operator.engine import project, references
-from edge_operator.kinds import KINDS
+from edge_operator.kinds import DECLARED
 
-every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+every_kind = pytest.mark.parametrize("kind", DECLARED.values(), ids=DECLARED)
 
 
 @every_kind
-def test_samples_are_valid(kind: Kind[Any]) -> None:
+def test_samples_are_valid(kind: CustomResource[Any]) -> None:
     kind.spec.model_validate(samples.spec(kind))
 
 
 @every_kind
-def test_what_a_sample_refers_to_is_in_the_samples(kind: Kind[Any]) -> None:
+def test_what_a_sample_refers_to_is_in_the_samples(kind: CustomResource[Any]) -> None:
     spec = kind.spec.model_validate(samples.spec(kind))
-    manifests = [manifest for other in KINDS.values() for manifest in samples.manifests(other)]
+    manifests = [manifest for other in DECLARED.values() for manifest in samples.manifests(other)]
     named = {(m["kind"], m["metadata"]["name"]) for m in manifests}
     keys = {(m["metadata"]["name"], key) for m in manifests if m["kind"] == "Secret" for key in m["stringData"]}
 
@@ -31,14 +31,14 @@ def test_what_a_sample_refers_to_is_in_the_samples(kind: Kind[Any]) -> None:
 
 
 @every_kind
-def test_a_sample_shows_every_module(kind: Kind[Any]) -> None:
+def test_a_sample_shows_every_module(kind: CustomResource[Any]) -> None:
     modules = {field.alias for field in project.fields(kind.spec) if field.module}
 
     assert modules <= samples.spec(kind).keys()
 
 
 def test_samples_make_no_name_twice() -> None:
-    manifests = [manifest for kind in KINDS.values() for manifest in samples.manifests(kind)]
+    manifests = [manifest for kind in DECLARED.values() for manifest in samples.manifests(kind)]
     named = [(m["kind"], m["metadata"]["name"]) for m in manifests]
 
     assert len(set(named)) == len(named)

@@ -24,13 +24,14 @@ from doubles.wire import Exchanged, Wire
 from doubles.world import FakeWorld
 from edge_operator.api import retry
 from edge_operator.api.client import Client
+from edge_operator.door import Door
 from edge_operator.engine import references, state
 from edge_operator.engine.operations import Restart
 from edge_operator.engine.reasons import Waits
 from edge_operator.kinds import KINDS
 from edge_operator.ports import Memory, Outcome, Pass, Snapshot
 from edge_operator.reconcile import reconcile
-from edge_operator.remote import Connection, ManagementAPI
+from edge_operator.remote import ManagementAPI
 from edge_operator.server.app import App, create_app
 from edge_operator.server.faults import Fault
 from edge_operator.server.settings import ServerSettings
@@ -151,11 +152,11 @@ class Rig(Hands):
         return Client(BASE, self.api_key, retry=retry.NEVER, transport=transport, gate=gate, profile=self.profile)
 
     def _start(self) -> Process:
-        connection = Connection(self.world.monotonic)
-        client = self._client(self.wire, connection.gate)
-        process = Process(client, ManagementAPI(client, connection))
+        door = Door(self.world.monotonic)
+        client = self._client(self.wire, door.gate)
+        process = Process(client, ManagementAPI(client, door))
         process.dirty = dict.fromkeys(key for key in sorted(self.api.objects) if key[0] in KINDS)
-        connection.on_recovery = lambda: process.dirty.update(dict.fromkeys(list(process.timers)))
+        door.on_recovery = lambda: process.dirty.update(dict.fromkeys(list(process.timers)))
         return process
 
     async def restart(self) -> None:

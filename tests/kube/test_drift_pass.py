@@ -10,6 +10,7 @@ import pytest
 from edge_operator.declare import Kind
 from edge_operator.engine.operations import Waiting
 from edge_operator.engine.reasons import Waits
+from edge_operator.engine.references import DEFAULT_CONNECTION
 from edge_operator.kinds import KINDS
 from edge_operator.kube import errors
 from edge_operator.kube.drift import DriftPass, fingerprint, settled
@@ -62,7 +63,7 @@ class World:
 
     async def round(self) -> None:
         drift = DriftPass(
-            KINDS, self.index, self.account, self.offered.append,
+            KINDS, self.index, lambda: [(DEFAULT_CONNECTION, self.account)], self.offered.append,
             monotonic=lambda: 7.0, interval_seconds=1.0, bodies=self.bodies, page_size=self.page_size,
         )  # fmt: skip
         await drift.round()

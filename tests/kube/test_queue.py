@@ -15,7 +15,7 @@ from edge_operator.kube.queue import Backoff, Priority, WorkQueue
 
 from .doubles import now, run, settled
 
-EDIT, RETRY, RESYNC = Priority
+EDIT, _, RETRY, RESYNC = Priority
 
 
 class Work:

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from edge_operator.kube.schedule import FAIR_SHARE, Backoff, Priority, Schedule
 
-EDIT, RETRY, RESYNC = Priority
+EDIT, NEW, RETRY, RESYNC = Priority
 
 
 def schedule(**backoff: float) -> Schedule[str]:
@@ -170,7 +170,7 @@ def test_a_snapshot_counts_what_is_ready_running_and_scheduled() -> None:
     queue.offer("c", 2.0, RETRY, due=90.0)
     queue.take(3.0)
     shown = queue.snapshot(12.0)
-    assert ({EDIT: 0, RETRY: 0, RESYNC: 1}, 1, 1, 10.0) == (
+    assert ({EDIT: 0, NEW: 0, RETRY: 0, RESYNC: 1}, 1, 1, 10.0) == (
         shown.ready, shown.running, shown.scheduled, shown.oldest_seconds,
     )  # fmt: skip
 

@@ -85,7 +85,7 @@ async def test_a_refusal_after_the_key_was_looked_at_ends_the_outage():
         assert rig.reason(KIND) == "ConnectionNotReady"
         rig.faults(status(400, method="POST"))
         await rig.sleep(60)
-        assert rig.process.remote.connection.refused is None
+        assert rig.process.remote.door.refused is None
         assert rig.reason(KIND) == "InvalidSpec"
         assert {call.split()[0] for call in rig.calls} == {"POST"}
 

@@ -5,6 +5,7 @@
   resources:
   - agentingresses
   - apikeys
+  - connections
   - eventdestinations
   - failoverbackends
   - httpsedges
@@ -27,6 +28,7 @@
   resources:
   - agentingresses/status
   - apikeys/status
+  - connections/status
   - eventdestinations/status
   - failoverbackends/status
   - httpsedges/status
@@ -61,7 +63,21 @@
 {{- end }}
 
 {{- define "edge-operator.rules.cluster" -}}
-[]
+- apiGroups:
+  - edge-operator.dev
+  resources:
+  - clusterconnections
+  verbs:
+  - get
+  - list
+  - watch
+  - patch
+- apiGroups:
+  - edge-operator.dev
+  resources:
+  - clusterconnections/status
+  verbs:
+  - patch
 {{- end }}
 
 {{- define "edge-operator.rules.identity" -}}
@@ -103,6 +119,7 @@
   - secrets
   verbs:
   - get
+  - patch
   resourceNames:
   - edge-operator-digest-key
 {{- end }}
@@ -113,6 +130,8 @@
   resources:
   - agentingresses
   - apikeys
+  - clusterconnections
+  - connections
   - eventdestinations
   - failoverbackends
   - httpsedges
@@ -137,6 +156,8 @@
   resources:
   - agentingresses
   - apikeys
+  - clusterconnections
+  - connections
   - eventdestinations
   - failoverbackends
   - httpsedges

@@ -307,22 +307,27 @@ def load(name_or_file: str | Path) -> Profile:
         raise ProfileError(
             f"profile {str(name_or_file)!r}: expected {shipped}, or a YAML or JSON file: {reason}"
         ) from error
+    return parse(text, f"profile file {file}", json_only=file.suffix == ".json")
+
+
+def parse(text: str, where: str, *, json_only: bool = False) -> Profile:
+    """The profile in a YAML or JSON text; `where` names it in messages.
+
+    Raises:
+        ProfileError: the text is not a profile.
+    """
     try:
-        content = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+        content = json.loads(text) if json_only else yaml.safe_load(text)
     except (ValueError, yaml.YAMLError) as error:
-        where = re.sub(r"\s+", " ", str(error))[:256]
-        raise ProfileError(
-            f"profile file {file}: not valid {'JSON' if file.suffix == '.json' else 'YAML'}: {where}"
-        ) from error
+        why = re.sub(r"\s+", " ", str(error))[:256]
+        raise ProfileError(f"{where}: not valid {'JSON' if json_only else 'YAML'}: {why}") from error
     if not isinstance(content, dict):
-        raise ProfileError(
-            f"profile file {file}: holds {type(content).__name__}, expected a mapping with at least `name`"
-        )
+        raise ProfileError(f"{where}: holds {type(content).__name__}, expected a mapping with at least `name`")
     try:
         profile = Profile.model_validate(content)
     except ValidationError as error:
         found = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'profile'}: {e['msg']}" for e in error.errors()[:5])
-        raise ProfileError(f"profile file {file}: {found}") from error
+        raise ProfileError(f"{where}: {found}") from error
     if profile.name in SHIPPED:
-        raise ProfileError(f"profile file {file}: name: {profile.name!r} ships with the program, choose another")
+        raise ProfileError(f"{where}: name: {profile.name!r} ships with the program, choose another")
     return profile

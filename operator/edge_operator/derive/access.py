@@ -37,7 +37,7 @@ def watched(kinds: Iterable[CustomResource[Any]]) -> Rules:
 
 
 def cluster(kinds: Iterable[CustomResource[Any]]) -> Rules:
-    """Once in the cluster: what belongs to no namespace."""
+    """Once in the cluster, where all of it is watched: what belongs to no namespace."""
     return _declared(kind for kind in kinds if not kind.namespaced)
 
 
@@ -62,7 +62,7 @@ def own() -> Rules:
         _rule("coordination.k8s.io", ["leases"], ("create",)),  # a name cannot be asked for before it exists
         _rule("coordination.k8s.io", ["leases"], ("get", "update"), [LEASE]),
         _rule("", ["secrets"], ("create",)),
-        _rule("", ["secrets"], ("get",), [DIGEST_SECRET]),
+        _rule("", ["secrets"], ("get", "patch"), [DIGEST_SECRET]),  # patch: the account that the flags led to
     ]
 
 

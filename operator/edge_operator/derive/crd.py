@@ -6,9 +6,14 @@ from typing import Any
 
 from edge_operator.declare import GROUP, VERSION, Companion, CustomResource, Keyed, Kind, to_camel
 from edge_operator.derive.status import declared, status
-from edge_operator.derive.structural import Schema, add_prefixes, add_rule, ordered, structural
+from edge_operator.derive.structural import FIXED, Schema, add_prefixes, add_rule, ordered, structural
 
 CATEGORY = "edge"
+_SAME_CONNECTION = (
+    "!has(oldSelf.status) || !has(oldSelf.status.id) || has(self.spec.connectionRef) == has(oldSelf.spec.connectionRef)"
+    " && (!has(self.spec.connectionRef) || self.spec.connectionRef == oldSelf.spec.connectionRef)"
+)
+"""Once there is a remote object, it is in that connection's account."""
 _SECRET_NAME = 253
 """Longest name of a Secret. Source: Kubernetes, Object names and ids."""
 
@@ -59,6 +64,8 @@ def schema(kind: CustomResource[Any]) -> Schema:
             "status": _status(kind),
         },
     }
+    if isinstance(kind, Kind):
+        add_rule(found, _SAME_CONNECTION, f"spec.connectionRef {FIXED}")
     if isinstance(kind, Kind) and kind.outputs:
         room = _SECRET_NAME - len(f"-{kind.name.lower()}")
         add_rule(

@@ -73,10 +73,17 @@ def _head(kind: CustomResource[Any]) -> Lines:
 
 def _spec(kind: CustomResource[Any]) -> Lines:
     found = rows.spec(kind.spec, crd.spec(kind))
-    yield from ("", "## spec", "", "| Field | Type | Meaning | On the wire |", "|---|---|---|---|")
+    sent = isinstance(kind, Kind)
+    yield from (
+        "",
+        "## spec",
+        "",
+        "| Field | Type | Meaning |" + " On the wire |" * sent,
+        "|---|---|---|" + "---|" * sent,
+    )
     for row in found.rows:
         type_ = f"{row.type}, required" if row.required else row.type
-        yield f"| `{row.path}` | {type_} | {_cell(row.meaning)} | {row.wire} |"
+        yield f"| `{row.path}` | {type_} | {_cell(row.meaning)} |" + f" {row.wire} |" * sent
     if found.rules:
         yield from ("", "Rules over several fields, checked when the resource is applied:", "")
         for path, message in found.rules:

@@ -173,3 +173,17 @@ def shown(value: Any, limit: int = 256) -> str:
     """Foreign text as it may appear in a message: one line, cut at `limit` characters."""
     text = " ".join(str(value).split())
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+@dataclass(frozen=True)
+class Shut:
+    """Why nobody may call an account at all."""
+
+    reason: Waits | Stalls
+    message: str
+
+    def as_error(self) -> Waiting | Stalled:
+        """What a pass that needs a call ends with."""
+        if isinstance(self.reason, Waits):
+            return Waiting(self.reason, self.message)
+        return Stalled(self.reason, self.message)

@@ -166,7 +166,13 @@ def change(desired: Desired, recorded: Recorded, sight: Sight, current: str, non
     steps = order.steps(
         desired, current, recorded.path or desired.path, {w: body[w] for w in changed}, changed, removed
     )
-    if steps and sight.answer is not None and "metadata" in body and _unmarked(sight.answer):
+    if (
+        steps
+        and desired.identity.marked
+        and sight.answer is not None
+        and "metadata" in body
+        and _unmarked(sight.answer)
+    ):
         steps = _with_marker(steps, current, recorded.path or desired.path, body["metadata"])
     theirs = tuple(
         p for wire, paths in drift.items() if not _by_user(desired, recorded, changed.get(wire)) for p in paths

@@ -13,6 +13,7 @@ class Ready(StrEnum):
 
     AVAILABLE = "Available"
     OBSERVED = "Observed"
+    CONNECTED = "Connected"
 
 
 class Waits(StrEnum):
@@ -46,6 +47,10 @@ class Stalls(StrEnum):
     OPERATION_UNSUPPORTED = "OperationUnsupported"
     LIFETIME_TOO_SHORT = "LifetimeTooShort"
     IMMUTABLE_FIELD_CHANGED = "ImmutableFieldChanged"
+    REFERENCE_NOT_PERMITTED = "ReferenceNotPermitted"
+    CREATE_OUTCOME_UNKNOWN = "CreateOutcomeUnknown"
+    AUTHENTICATION_FAILED = "AuthenticationFailed"
+    ACCOUNT_MISMATCH = "AccountMismatch"
 
 
 class Events(StrEnum):
@@ -68,9 +73,10 @@ class Events(StrEnum):
 MEANINGS: dict[StrEnum, str] = {
     Ready.AVAILABLE: "The remote object is as the spec says.",
     Ready.OBSERVED: "The remote object exists; managementPolicy Observe only reports.",
+    Ready.CONNECTED: "The service accepts the connection's key.",
     Waits.PROGRESSING: "Work is under way.",
     Waits.REFERENCE_NOT_READY: "A resource that the spec names is absent, has no id yet, or is being deleted.",
-    Waits.CONNECTION_NOT_READY: "The service refuses the API key; work goes on when the key is accepted again.",
+    Waits.CONNECTION_NOT_READY: "The connection cannot be used now; its own status says why.",
     Waits.SECRET_NOT_READY: "A Secret or a key in it that the spec names is absent.",
     Waits.RATE_LIMITED: "The service asked for a pause.",
     Waits.SERVICE_UNAVAILABLE: "The service does not answer, or answers with an error of its own.",
@@ -91,6 +97,10 @@ MEANINGS: dict[StrEnum, str] = {
     Stalls.OPERATION_UNSUPPORTED: "The service does not offer an operation that is needed.",
     Stalls.LIFETIME_TOO_SHORT: "The certificate would be due before it is valid, or its fixed end has passed.",
     Stalls.IMMUTABLE_FIELD_CHANGED: "A field that is fixed at creation was changed.",
+    Stalls.REFERENCE_NOT_PERMITTED: "The connection does not admit resources of this namespace.",
+    Stalls.CREATE_OUTCOME_UNKNOWN: "A creation may have arrived, and without owner markers nobody can tell.",
+    Stalls.AUTHENTICATION_FAILED: "The service refuses the connection's key.",
+    Stalls.ACCOUNT_MISMATCH: "None of the objects that were made through the connection is in its account.",
     Events.CREATED: "A remote object was created.",
     Events.UPDATED: "The remote object was changed because the spec changed.",
     Events.DELETED: "The remote object was deleted.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,22 @@ from edge_operator.engine.reasons import Stalls, Waits
 
 Named = tuple[str, str]
 """Kind and name of a resource in the namespace at hand: ("WeightedBackend", "blue")."""
+
+
+ConnectionKey = tuple[str, str, str]
+"""Kind, namespace and name of a connection: ("Connection", "team-a", "main")."""
+DEFAULT_CONNECTION: ConnectionKey = ("ClusterConnection", "", "default")
+"""What a resource goes through that names none."""
+
+
+def connection(namespace: str, spec: Mapping[str, Any]) -> ConnectionKey:
+    """The connection of a resource in this namespace, from its spec as written, valid or not."""
+    ref = spec.get("connectionRef")
+    if not isinstance(ref, Mapping) or not isinstance(ref.get("name"), str):
+        return DEFAULT_CONNECTION
+    if ref.get("kind") == "ClusterConnection":
+        return "ClusterConnection", "", ref["name"]
+    return "Connection", namespace, ref["name"]
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ class Identity:
     name: str
     uid: str
     key: bytes = field(repr=False)
+    marked: bool = True
+    """Whether remote objects name their owner."""
 
     def owner(self, nonce: str) -> marker.Owner:
         """The owner that the remote object's marker names."""
@@ -50,7 +52,7 @@ class Desired:
 
     def body(self, nonce: str) -> Body:
         """The whole request body, the owner marker in its metadata."""
-        if "metadata" not in self.plain:
+        if "metadata" not in self.plain or not self.identity.marked:
             return dict(self.plain)
         return {**self.plain, "metadata": marker.attach(self.plain["metadata"], self.identity.owner(nonce))}
 

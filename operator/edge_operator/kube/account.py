@@ -1,95 +1,91 @@
-"""The account that the flags name: its client, its door, and a key file that may change at any time."""
+"""One account of the service: its door, a client that is replaced when the terms change, a look at what it holds."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from edge_operator import __version__
 from edge_operator.api.caller import Attempt
 from edge_operator.api.client import Client
-from edge_operator.api.exchange import Timeouts
-from edge_operator.api.profiles import Profile
-from edge_operator.api.retry import RetryPolicy
-from edge_operator.remote import Connection, ManagementAPI
+from edge_operator.api.wire import Collection
+from edge_operator.door import Door
+from edge_operator.engine.operations import Missing, Shut, Unsupported
+from edge_operator.engine.reasons import Waits
+from edge_operator.kube.terms import Terms
+from edge_operator.remote import ManagementAPI
 
-_log = logging.getLogger(__name__)
-
-LOOK_SECONDS = 2.0
-RETRY = RetryPolicy(attempts=3, base_seconds=0.2, cap_seconds=1.0, longest_wait_seconds=0.0)
-"""Reads, PUT, PATCH and DELETE are repeated twice at once; longer pauses are the queue's, which holds no worker."""
-
-
-class KeyUnreadable(Exception):
-    """The file of the API key is absent, empty, or no text."""
-
-
-def read_key(file: Path) -> str:
-    """The API key in a file, without surrounding white space.
-
-    Raises:
-        KeyUnreadable: there is none.
-    """
-    try:
-        key = file.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise KeyUnreadable(f"{file}: the API key cannot be read ({type(error).__name__})") from None
-    if not key:
-        raise KeyUnreadable(f"{file}: holds no API key")
-    return key
+_CLOSED = Shut(Waits.CONNECTION_NOT_READY, "the operator stops")
 
 
 class Account:
-    """One account of the service: a client that is replaced when the key file changes."""
+    """Shut until it is told what terms to use."""
 
-    def __init__(
-        self,
-        url: str,
-        key_file: Path,
-        profile: Profile,
-        connection: Connection,
-        *,
-        observer: Callable[[Attempt], None],
-        on_change: Callable[[], None],
-    ) -> None:
-        self._url, self._file, self._profile = url, key_file, profile
-        self._connection, self._observer, self._on_change = connection, observer, on_change
-        self._key = read_key(key_file)
-        self.remote = ManagementAPI(self._client(), connection)
+    def __init__(self, door: Door, shut: Shut, observer: Callable[[Attempt], None]) -> None:
+        door.shut = shut
+        self.door, self.remote = door, ManagementAPI(None, door)
+        self.terms: Terms | None = None
+        self._observer = observer
+        self._closing: set[asyncio.Task[None]] = set()
 
-    def _client(self) -> Client:
-        return Client(
-            self._url,
-            self._key,
-            profile=self._profile,
-            timeout=Timeouts(total_seconds=self._connection.call_seconds),
-            retry=RETRY,
-            gate=self._connection.gate,
-            observer=self._observer,
-            user_agent=f"edge-operator/{__version__}",
-        )
+    def use(self, terms: Terms) -> bool:
+        """Go on with these terms, and open; whether anything is new. Calls that are under way end as they began."""
+        if terms == self.terms and self.door.shut is None:
+            return False
+        if terms != self.terms:
+            before = self.remote.use(terms.client(self.door.gate, self._observer))
+            self.terms = terms
+            self.door.allow(terms.concurrency, terms.requests_per_minute, terms.call_seconds)
+            self.door.probe_now()
+            self._close_later(before, terms.call_seconds)
+        self.door.shut = None
+        return True
 
-    async def follow(self) -> None:
-        """Use a changed key at once, for ever. A file that is unreadable for a moment keeps the old key in use."""
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            try:
-                key = await asyncio.to_thread(read_key, self._file)
-            except KeyUnreadable as why:
-                _log.warning("%s; the key that was read before stays in use", why)
-                continue
-            if key == self._key:
-                continue
-            self._key, old = key, self.remote.client
-            self.remote.client = self._client()
-            _log.info("the API key changed; the new one is in use")
-            self._connection.probe_now()
-            self._on_change()
-            await asyncio.sleep(self._connection.call_seconds)  # calls that are under way end with the old key
-            await old.close()
+    def shut(self, why: Shut) -> None:
+        """Let nobody call any more. What was used before is not used again without `use`."""
+        self.door.shut = why
+
+    async def holds(self, terms: Terms, ids: Sequence[tuple[Collection[Any], frozenset[str]]]) -> bool:
+        """Whether one of these objects is in the account of these terms; without any, whether the key is accepted.
+
+        Raises:
+            Waiting, Stalled: the service does not answer, or refuses.
+        """
+        client = terms.client(None, self._observer)
+        try:
+            remote = ManagementAPI(client, Door(self.door.monotonic))
+            if not ids:
+                await remote.probe()
+                return True
+            for collection, known in ids:
+                try:
+                    listing = await remote.listing(collection, 0.0)
+                except (Missing, Unsupported):
+                    continue
+                if not known.isdisjoint(listing.objects):
+                    return True
+            return False
+        finally:
+            await client.close()
+
+    def _close_later(self, client: Client | None, seconds: float) -> None:
+        if client is not None:
+            task = asyncio.create_task(_closed(client, seconds), name="old client")
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
         """Close every connection."""
-        await self.remote.client.close()
+        for task in [*self._closing]:
+            task.cancel()
+        await asyncio.gather(*self._closing, return_exceptions=True)
+        self.door.shut = self.door.shut or _CLOSED
+        if (client := self.remote.use(None)) is not None:
+            await client.close()
+
+
+async def _closed(client: Client, seconds: float) -> None:
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        await client.close()

@@ -14,13 +14,15 @@ import yaml
 
 from edge_operator.api import profiles
 from edge_operator.api.errors import Misuse
+from edge_operator.door import Door
 from edge_operator.engine import brownfield
-from edge_operator.engine.operations import Missing, Stalled, Unsupported, Waiting
+from edge_operator.engine.operations import Missing, Shut, Stalled, Unsupported, Waiting
+from edge_operator.engine.reasons import Waits
 from edge_operator.kinds import KINDS
 from edge_operator.kube import bootstrap, errors, logs, preview
-from edge_operator.kube.account import Account, KeyUnreadable
+from edge_operator.kube.account import Account
 from edge_operator.kube.client import KubeAPI
-from edge_operator.remote import Connection
+from edge_operator.kube.flags import Flags, KeyUnreadable
 from edge_operator.settings import Settings
 
 OK, FAILED = 0, 1
@@ -106,14 +108,15 @@ _Dumper.add_representer(str, _text)
 
 
 def _account(settings: Settings) -> Account:
-    """The account for reading: whatever would write is refused before it is sent."""
-    connection = Connection(time.monotonic, may_act=lambda _: False, call_seconds=settings.call_seconds)
-    profile = profiles.load(settings.api_profile)
-    return Account(
-        settings.api_url,
-        settings.api_key_file,
-        profile,
-        connection,
-        observer=lambda _: None,
-        on_change=lambda: None,
-    )
+    """The account of the flags, for reading: whatever would write is refused before it is sent.
+
+    Raises:
+        NotConfigured: the flags name none.
+    """
+    found = Flags.of(settings)
+    if found is None:
+        raise errors.NotConfigured("--api-url and --api-key-file are needed")
+    door = Door(time.monotonic, may_act=lambda _: False, call_seconds=settings.call_seconds)
+    account = Account(door, Shut(Waits.CONNECTION_NOT_READY, "not opened yet"), lambda _: None)
+    account.use(found.terms)
+    return account

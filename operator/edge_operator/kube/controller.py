@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from edge_operator.declare import Companion, CustomResource, Kind
+from edge_operator.door import URGENT, USUAL, NotLeading, urgency
 from edge_operator.engine.operations import Restart, shown
 from edge_operator.engine.reasons import Events
 from edge_operator.engine.state import Identity
 from edge_operator.kube import drift, errors, metrics
 from edge_operator.kube.client import KubeAPI
 from edge_operator.kube.cluster import KubeCluster, path
-from edge_operator.kube.index import Entry, Index, Key
+from edge_operator.kube.connections import Connections
+from edge_operator.kube.index import Change, Entry, Index, Key
 from edge_operator.kube.queue import Priority, WorkQueue
 from edge_operator.ports import Outcome, Pass, Resource, Snapshot, World
 from edge_operator.reconcile import reconcile
-from edge_operator.remote import ManagementAPI, NotLeading
 
 _log = logging.getLogger(__name__)
+
+WOKEN_PER_SECOND = 50.0
+"""How many resources go on in a second when a connection works again."""
 
 
 class Attendant(Protocol):
@@ -34,14 +38,14 @@ class Attendant(Protocol):
 
 
 class Controller:
-    """One for all kinds. Give it `queue` and `cluster` before the first event.
+    """One for all kinds. Give it `queue`, `cluster` and `connections` before the first event.
 
     `attendants` are those who look after companions, by the companion's name.
     """
 
     queue: WorkQueue[Key]
     cluster: KubeCluster
-    remote: ManagementAPI
+    connections: Connections
 
     def __init__(
         self,
@@ -65,29 +69,32 @@ class Controller:
         meta = resource["metadata"]
         key = (kind.name, meta["namespace"], meta["name"])
         if type_ == "DELETED":
-            self.wake(self._index.forget(key, meta["uid"]))
+            self._forget(key, meta["uid"])
             return
         change = self._index.observe(kind, resource)
         if change.news:
-            self.queue.offer(key, priority=Priority.EDIT if change.edited and type_ else Priority.RETRY)
+            self.queue.offer(key, priority=_priority(change, watched=type_ is not None))
             self.wake(change.wake)
 
     def secret(self, namespace: str, name: str, _: Any = None) -> None:
         """A Secret changed, appeared or went."""
         self.wake(self._index.about_secret(namespace, name))
+        self.connections.secret(namespace, name)
 
-    def wake(self, keys: frozenset[Key]) -> None:
+    def wake(self, keys: Iterable[Key]) -> None:
         """Have these looked at soon."""
         for key in keys:
             self.queue.offer(key, priority=Priority.RETRY)
 
+    def wake_spread(self, keys: Iterable[Key]) -> None:
+        """Have these looked at one after the other: what they waited for is there again, and should stay."""
+        now = self._world.monotonic()
+        for number, key in enumerate(keys):
+            self.queue.offer(key, priority=Priority.RETRY, due=now + number / WOKEN_PER_SECOND)
+
     def resync(self, key: Key) -> None:
         """Have this looked at when there is nothing more urgent."""
         self.queue.offer(key, priority=Priority.RESYNC)
-
-    def recovered(self) -> None:
-        """The connection works again: have everything looked at that is not in sync."""
-        self.wake(frozenset(e.key for e in self._index.entries() if not e.ready))
 
     async def work(self, key: Key) -> None:
         """One pass of one resource, and when to come back. Never raises."""
@@ -99,6 +106,8 @@ class Controller:
             return
         started = time.perf_counter()
         snapshot, entry.snapshot = entry.snapshot, None
+        urgency.set(URGENT if entry.urgent else USUAL)
+        entry.urgent = False
         try:
             resource = await self._current(entry)
             outcome = await reconcile(self._line(entry), resource, snapshot) if resource else None
@@ -146,7 +155,7 @@ class Controller:
         try:
             live = await self._api.get(path(kind, entry.key[1], entry.key[2]))
         except errors.NotFound:
-            self.wake(self._index.forget(entry.key))
+            self._forget(entry.key)
             return None
         change = self._index.observe(kind, live, dirty=False)
         self.wake(change.wake)
@@ -154,16 +163,18 @@ class Controller:
 
     def _line(self, entry: Entry) -> Pass:
         kind, namespace, name = entry.key
-        identity = Identity(self.cluster.id, namespace, name, entry.uid, self.cluster.digest_key)
-        return Pass(self._kinds[kind], identity, entry.memory, self.remote, self.cluster, self._world, self._grace)
+        marked = self.connections.marked(entry.connection)
+        identity = Identity(self.cluster.id, namespace, name, entry.uid, self.cluster.digest_key, marked)
+        remote = self.connections.remote(entry.connection, namespace)
+        return Pass(self._kinds[kind], identity, entry.memory, remote, self.cluster, self._world, self._grace)
 
     def _done(self, entry: Entry, snapshot: Snapshot | None, outcome: Outcome) -> None:
         """Remember how it ended and say when to come back."""
         key = entry.key
-        entry.ready = outcome.ready
+        entry.ready, entry.looked = outcome.ready, True
         drift.settled(entry, snapshot, outcome)
         if outcome.gone:
-            self.wake(self._index.forget(key, entry.uid))
+            self._forget(key, entry.uid)
             return
         if outcome.changed:
             _log.info("%s: %s", "/".join(key), outcome.reason)
@@ -179,8 +190,22 @@ class Controller:
                 wait = max(0.0, (outcome.due - self._world.now()).total_seconds())
                 self.queue.offer(key, priority=Priority.RESYNC, due=self._world.monotonic() + wait)
 
+    def _forget(self, key: Key, uid: str | None = None) -> None:
+        """A resource is gone: those that waited for its end are looked at, its connection among them."""
+        entry = self._index.get(key)
+        self.wake(self._index.forget(key, uid))
+        if entry is not None:
+            self.connections.released(entry.connection)
+
     def _failed(self, key: Key) -> None:
         self.queue.offer(key, priority=Priority.RETRY, due=self._world.monotonic() + self.queue.failed(key))
+
+
+def _priority(change: Change, *, watched: bool) -> Priority:
+    """Who goes first: what a person just edited, then what is new, then what was there before this process."""
+    if not (change.edited and watched):
+        return Priority.RETRY
+    return Priority.NEW if change.new else Priority.EDIT
 
 
 def _count(kind: str, event: Events | None) -> None:

@@ -12,11 +12,12 @@ import json
 import logging
 import math
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from edge_operator.declare import Body, Kind
 from edge_operator.engine.operations import Missing, Stalled, Unsupported, Waiting
+from edge_operator.engine.references import ConnectionKey
 from edge_operator.kube.errors import KubeError
 from edge_operator.kube.index import Entry, Index, Key
 from edge_operator.ports import Outcome, Resource, Snapshot
@@ -32,7 +33,7 @@ class DriftPass:
         self,
         kinds: Mapping[str, Kind[Any]],
         index: Index,
-        remote: ManagementAPI,
+        accounts: Callable[[], Iterable[tuple[ConnectionKey, ManagementAPI]]],
         offer: Callable[[Key], None],
         *,
         monotonic: Callable[[], float],
@@ -41,7 +42,7 @@ class DriftPass:
         bodies: Callable[[Kind[Any]], AsyncIterator[Resource]] | None = None,
         page_size: int = 500,
     ) -> None:
-        self._kinds, self._index, self._remote, self._offer = kinds, index, remote, offer
+        self._kinds, self._index, self._accounts, self._offer = kinds, index, accounts, offer
         self._monotonic, self._interval, self._may_look = monotonic, interval_seconds, may_look
         self._bodies, self._page_size = bodies, page_size
 
@@ -56,14 +57,19 @@ class DriftPass:
             await asyncio.sleep(max(0.0, self._interval * jitter - (self._monotonic() - began)))
 
     async def round(self) -> None:
-        """Look at every collection once."""
+        """Look at every collection of every account once."""
+        for connection, remote in self._accounts():
+            await self._round(connection, remote)
+
+    async def _round(self, connection: ConnectionKey, remote: ManagementAPI) -> None:
         since = self._monotonic()
+        through = [e for e in self._index.using(connection) if not e.deleting]
         for kind in self._kinds.values():
-            entries = [e for e in self._index.entries(kind.name) if not e.deleting]
+            entries = [e for e in through if e.key[0] == kind.name]
             if not entries:
                 continue
             try:
-                listing = await self._remote.listing(kind.api, since) if any(e.id for e in entries) else None
+                listing = await remote.listing(kind.api, since) if any(e.id for e in entries) else None
             except (Waiting, Stalled, Unsupported, Missing) as why:
                 _log.info("no look at %s in this round: %s", kind.api.path, why)
                 continue
@@ -71,7 +77,7 @@ class DriftPass:
             await self._fetch(kind, suspects, len(entries))
             for entry in suspects:
                 self._offer(entry.key)
-        self._remote.forget_listings()
+        remote.forget_listings()
 
     @staticmethod
     def _is_suspect(entry: Entry, listing: Listing | None) -> bool:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from edge_operator.declare import Kind
 from edge_operator.engine import references, verdict
-from edge_operator.engine.references import Named, Referent
+from edge_operator.engine.references import ConnectionKey, Named, Referent
 from edge_operator.ports import Memory, Resource, Snapshot
 
 Key = tuple[str, str, str]
@@ -32,10 +32,15 @@ class Entry:
     id: str | None = None
     deleting: bool = False
     ready: bool = False
+    looked: bool = False
+    """Whether a pass of this process ended."""
     names: tuple[Named, ...] = ()
     ids: frozenset[str] = frozenset()
     reads: frozenset[str] = frozenset()
     writes: str | None = None
+    connection: ConnectionKey = references.DEFAULT_CONNECTION
+    urgent: bool = False
+    """Whether a person edited it and waits."""
     memory: Memory = field(default_factory=Memory)
     body: Resource | None = field(default=None, repr=False)
     snapshot: Snapshot | None = field(default=None, repr=False)
@@ -49,6 +54,7 @@ class Change:
 
     news: bool
     edited: bool = False
+    new: bool = False
     wake: frozenset[Key] = frozenset()
 
 
@@ -68,6 +74,7 @@ class Index:
         self._holding: dict[str, set[Key]] = {}
         self._by_id: dict[str, set[Key]] = {}
         self._by_secret: dict[tuple[str, str], set[Key]] = {}
+        self._through: dict[ConnectionKey, set[Key]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -97,12 +104,14 @@ class Index:
         entry.version, entry.generation = version, meta.get("generation", 0)
         entry.deleting = bool(meta.get("deletionTimestamp"))
         entry.body = resource if dirty else None
+        entry.urgent = entry.urgent or (dirty and same and edited)
         self._identify(entry, status.get("id"))
         if edited:
             self._point(kind, entry, resource.get("spec") or {})
         if before == (entry.id, entry.deleting) and same:
             return Change(news=True, edited=edited)
-        return Change(news=True, edited=edited or entry.deleting, wake=self.dependants(key, entry.id) - {key})
+        new = not same and not entry.deleting
+        return Change(news=True, edited=edited or entry.deleting, new=new, wake=self.dependants(key, entry.id) - {key})
 
     def forget(self, key: Key, uid: str | None = None) -> frozenset[Key]:
         """Drop a resource that is gone; who has to be looked at: those that point at it, and those that it pointed at
@@ -139,6 +148,14 @@ class Index:
             found |= self._holding.get(id_, set())
         return frozenset(found)
 
+    def using(self, connection: ConnectionKey) -> Iterator[Entry]:
+        """Resources that go through a connection."""
+        return iter([self._entries[key] for key in self._through.get(connection, ())])
+
+    def waiting_for(self, connection: ConnectionKey) -> list[Key]:
+        """Resources that go through a connection, were looked at, and are not in sync."""
+        return [e.key for e in self.using(connection) if e.looked and not e.ready]
+
     def about_secret(self, namespace: str, name: str) -> frozenset[Key]:
         """Resources that read this Secret or write it."""
         return frozenset(self._by_secret.get((namespace, name), ()))
@@ -167,6 +184,8 @@ class Index:
             entry.reads = frozenset(k.name for k in references.secret_keys(model))
         if kind.outputs:
             entry.writes = spec.get("secretName") or verdict.default_secret(kind, entry.key[2])
+        entry.connection = references.connection(namespace, spec)
+        self._through.setdefault(entry.connection, set()).add(entry.key)
         for named in entry.names:
             self._pointing.setdefault((named[0], namespace, named[1]), set()).add(entry.key)
         for id_ in entry.ids:
@@ -176,6 +195,7 @@ class Index:
 
     def _unpoint(self, entry: Entry) -> None:
         namespace = entry.key[1]
+        _discard(self._through, entry.connection, entry.key)
         for named in entry.names:
             _discard(self._pointing, (named[0], namespace, named[1]), entry.key)
         for id_ in entry.ids:

@@ -19,9 +19,10 @@ from edge_operator.api import profiles
 from edge_operator.api.caller import Attempt
 from edge_operator.api.errors import Misuse, StatusError
 from edge_operator.declare import Kind
+from edge_operator.door import Door, NotLeading
 from edge_operator.kinds import DECLARED, KINDS
-from edge_operator.kube import bootstrap, errors, lease, logs, metrics, watching
-from edge_operator.kube.account import Account, KeyUnreadable
+from edge_operator.kube import bootstrap, connections, errors, flags, lease, logs, metrics, watching
+from edge_operator.kube.anchors import Anchors
 from edge_operator.kube.client import KubeAPI, Options
 from edge_operator.kube.cluster import KubeCluster, path
 from edge_operator.kube.controller import Controller
@@ -34,7 +35,6 @@ from edge_operator.kube.sync import InitialSync
 from edge_operator.kube.watch import MetadataWatch
 from edge_operator.kube.world import System
 from edge_operator.ports import Resource
-from edge_operator.remote import Connection, NotLeading
 from edge_operator.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def main(settings: Settings) -> int:
     try:
         with _runner() as runner:
             return runner.run(run(settings))
-    except (errors.NotConfigured, profiles.ProfileError, KeyUnreadable, Misuse, OSError, ValueError) as why:
+    except (errors.NotConfigured, profiles.ProfileError, flags.KeyUnreadable, Misuse, OSError, ValueError) as why:
         _log.error("cannot start: %s", why)
         return FAILED
 
@@ -105,28 +105,27 @@ class Operator:
         self.settings, self.api = settings, api
         self.stop, self.watching = Stop(), asyncio.Event()
         self.world, self.index = System(), Index(KINDS)
-        self.sync = InitialSync(api, KINDS, lambda key: self.index.get(key) is not None)
+        # Who watches chosen namespaces has no rights beyond them.
+        self.declared = {n: c for n, c in DECLARED.items() if c.namespaced or not settings.namespaces}
+        self.sync = InitialSync(api, self.declared, self._known)
         terms = lease.Terms(settings.lease_seconds, settings.renew_seconds, settings.retry_seconds)
         self.leadership = lease.Leadership(
             api, settings.operator_namespace, LEASE_NAME, holder=settings.identity, terms=terms
         )
         self.recorder = Recorder(api, instance=self.leadership.holder, on_outcome=metrics.event)
         self.controller = Controller(KINDS, api, self.index, self.world, grace_seconds=settings.grace_seconds)
-        self.connection = Connection(
-            self.world.monotonic,
-            may_act=self.leadership.still_leading,
+        self.connections = connections.Connections(
+            self.index,
+            self.world,
+            namespace=settings.operator_namespace,
+            clusterwide=not settings.namespaces,
             call_seconds=settings.call_seconds,
-            concurrency=settings.concurrency,
-            on_recovery=self.controller.recovered,
-        )
-        self.account = Account(
-            settings.api_url,
-            settings.api_key_file,
-            profiles.load(settings.api_profile),
-            self.connection,
+            door=self._door,
             observer=_observed,
-            on_change=self.controller.recovered,
+            wake=self.controller.wake_spread,
+            tell=self._tell,
         )
+        self.flags = flags.Flags.of(settings)
         self.queue: WorkQueue[Key] = WorkQueue(
             self.controller.work,
             workers=settings.workers,
@@ -134,7 +133,11 @@ class Operator:
             monotonic=self.world.monotonic,
         )
         self.queue.pause()
-        self.controller.queue, self.controller.remote = self.queue, self.account.remote
+        self.controller.queue = self.connections.queue = self.queue
+        self.controller.connections = self.connections
+        self.controller.attendants.update(dict.fromkeys(connections.KIND_NAMES, self.connections))
+        if self.flags is not None:
+            self.connections.use_flags(self.flags.terms)
         metrics.METRICS.watch_queue(self.queue.snapshot)
         metrics.METRICS.watch_leader(lambda: self.leadership.leading)
         metrics.METRICS.watch_resources(self._counts)
@@ -168,7 +171,7 @@ class Operator:
         await _cancelled(acting)
         await self.recorder.flush(2.0)
         await _cancelled(*others)
-        await self.account.close()
+        await self.connections.close()
 
     @staticmethod
     async def _unwatch(kopf: asyncio.Task[None], watched: asyncio.Event) -> None:
@@ -191,13 +194,15 @@ class Operator:
 
     async def _prepare(self) -> None:
         settings = self.settings
-        await bootstrap.wait_for_definitions(self.api, DECLARED, settings.namespaces)
+        await bootstrap.wait_for_definitions(self.api, self.declared, settings.namespaces)
         await self.sync.note(settings.namespaces)
+        self.connections.digest_key = await bootstrap.digest_key(self.api, settings.operator_namespace)
+        self.connections.anchors = Anchors(self.api, settings.operator_namespace, self._may_write)
         self.controller.cluster = KubeCluster(
             self.api,
             self.index,
             cluster_id=await bootstrap.cluster_identity(self.api, settings.cluster_id),
-            digest_key=await bootstrap.digest_key(self.api, settings.operator_namespace),
+            digest_key=self.connections.digest_key,
             may_write=self._may_write,
             tell=self._tell,
             wake=self.controller.wake,
@@ -208,7 +213,7 @@ class Operator:
         drift = DriftPass(
             KINDS,
             self.index,
-            self.account.remote,
+            self.connections.accounts,
             self.controller.resync,
             monotonic=self.world.monotonic,
             interval_seconds=self.settings.resync_seconds,
@@ -219,10 +224,22 @@ class Operator:
         return {
             "work queue": self.queue.run(),
             "events": self.recorder.run(),
-            "API key": self.account.follow(),
+            **({"API key": self.flags.follow(self.connections.use_flags)} if self.flags is not None else {}),
             "Secrets": secrets.run(),
             "drift": drift.run(),
         }
+
+    def _door(self) -> Door:
+        return Door(
+            self.world.monotonic,
+            may_act=self.leadership.still_leading,
+            call_seconds=self.settings.call_seconds,
+            concurrency=self.settings.concurrency,
+            adaptive=True,
+        )
+
+    def _known(self, key: Key) -> bool:
+        return self.index.get(key) is not None or self.connections.known(key)
 
     async def _bodies(self, kind: Kind[Any]) -> AsyncIterator[Resource]:
         """Every resource of a kind, page by page."""
@@ -233,7 +250,7 @@ class Operator:
                         yield item
 
     async def _watch(self, stop: asyncio.Event) -> None:
-        registry = watching.registry(DECLARED, self.api.credentials, self.controller.event)
+        registry = watching.registry(self.declared, self.api.credentials, self.controller.event)
         running = asyncio.create_task(
             watching.watch(registry, self.settings.namespaces, stop=stop, ready=self.watching), name="kopf"
         )
@@ -244,6 +261,7 @@ class Operator:
 
     async def _act(self) -> None:
         await self.sync.done()
+        await self.connections.first(self.settings.call_seconds)
         _log.info("%d resources are known; work begins", len(self.index))
         self.queue.resume()
 

@@ -25,10 +25,12 @@ class Priority(IntEnum):
     """Who goes first."""
 
     EDIT = 0
-    """A person waits for it."""
-    RETRY = 1
+    """A person waits for a change of it, or for its end."""
+    NEW = 1
+    """It is to be made."""
+    RETRY = 2
     """It was tried, or it waited for something that is there now."""
-    RESYNC = 2
+    RESYNC = 3
     """Nothing is known to have changed."""
 
 

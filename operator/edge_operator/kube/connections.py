@@ -1,0 +1,377 @@
+"""Looks after connections: keeps each account's client as its resource says, and says in its status how it stands.
+
+Accounts are known by the connection's key; which account a resource goes through is asked here, in each pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from edge_operator.api.caller import Attempt
+from edge_operator.api.wire import Collection
+from edge_operator.connections import Spec
+from edge_operator.declare import Companion
+from edge_operator.door import Door
+from edge_operator.engine import references, standing, state
+from edge_operator.engine.conditions import Verdict, difference
+from edge_operator.engine.operations import Shut, Stalled, Waiting, shown
+from edge_operator.engine.reasons import Ready, Stalls, Waits
+from edge_operator.engine.references import DEFAULT_CONNECTION, ConnectionKey
+from edge_operator.kinds import COMPANIONS, KINDS
+from edge_operator.kube.account import Account
+from edge_operator.kube.anchors import Anchors
+from edge_operator.kube.index import Index, Key
+from edge_operator.kube.queue import Priority, WorkQueue
+from edge_operator.kube.terms import Terms, terms
+from edge_operator.ports import Resource, World
+from edge_operator.remote import ManagementAPI
+
+_log = logging.getLogger(__name__)
+
+KIND_NAMES = ("Connection", "ClusterConnection")
+_QUIET_SECONDS = 60.0
+"""How long after a pause the connection still says that it is rate-limited: one that comes and goes is not news."""
+
+
+class Connections:
+    """An attendant of Connection and ClusterConnection. Give it `queue`, `anchors` and `digest_key` before events."""
+
+    queue: WorkQueue[Key]
+    anchors: Anchors
+    digest_key: bytes
+
+    def __init__(
+        self,
+        index: Index,
+        world: World,
+        *,
+        namespace: str,
+        clusterwide: bool,
+        call_seconds: float,
+        door: Callable[[], Door],
+        observer: Callable[[Attempt], None],
+        wake: Callable[[Iterable[Key]], None],
+        tell: Callable[[Resource, str, str, bool], None],
+    ) -> None:
+        self._index, self._world, self._call_seconds = index, world, call_seconds
+        self._namespace, self._clusterwide = namespace, clusterwide
+        self._door, self._observer, self._wake, self._tell = door, observer, wake, tell
+        self._accounts: dict[ConnectionKey, Account] = {}
+        self._bodies: dict[ConnectionKey, Resource] = {}
+        self._stale: set[ConnectionKey] = set()
+        self.flags: Terms | None = None
+        """What the operator's own flags say: the default connection where no ClusterConnection is named so."""
+
+    # What others ask ----------------------------------------------------------------------------
+
+    def known(self, key: Key) -> bool:
+        """Whether this connection was seen."""
+        return key in self._bodies
+
+    def remote(self, key: ConnectionKey, namespace: str) -> ManagementAPI:
+        """The service as a resource of this namespace may ask it through a connection; with a shut door, if at all."""
+        body = self._bodies.get(key)
+        if body is None and not (key == DEFAULT_CONNECTION and self.flags is not None):
+            return _barred(self._world, Shut(Waits.CONNECTION_NOT_READY, self._absent(key)))
+        allowed = (body or {}).get("spec", {}).get("allowedNamespaces")
+        if key[0] == "ClusterConnection" and allowed is not None and namespace not in allowed:
+            text = f"spec.connectionRef: {_shown(key)} does not admit namespace {namespace}; see its allowedNamespaces"
+            return _barred(self._world, Shut(Stalls.REFERENCE_NOT_PERMITTED, text))
+        return self._account(key).remote
+
+    def marked(self, key: ConnectionKey) -> bool:
+        """Whether objects that are made through a connection name their owner."""
+        used = self._account(key).terms
+        return used is None or used.owner_marker
+
+    def accounts(self) -> Iterator[tuple[ConnectionKey, ManagementAPI]]:
+        """Every account that may be asked now."""
+        return iter([(key, a.remote) for key, a in self._accounts.items() if a.door.shut is None])
+
+    def released(self, key: ConnectionKey) -> None:
+        """A resource that went through a connection is gone; the connection may have waited for it."""
+        if (self._bodies.get(key) or {"metadata": {}})["metadata"].get("deletionTimestamp"):
+            self.queue.offer(key, priority=Priority.RETRY)
+
+    # What is told -------------------------------------------------------------------------------
+
+    def event(self, companion: Companion[Any], type_: str | None, resource: Resource) -> None:
+        """An event of a watch."""
+        meta = resource["metadata"]
+        key = (companion.name, meta.get("namespace", ""), meta["name"])
+        before = self._bodies.get(key)
+        if type_ == "DELETED":
+            if before is not None and before["metadata"]["uid"] == meta["uid"]:
+                del self._bodies[key]
+                self.queue.offer(key, priority=Priority.EDIT)
+            return
+        if before is None or int(meta["resourceVersion"]) > int(before["metadata"]["resourceVersion"]):
+            self._bodies[key] = resource
+            if before is None or _asked(before) != _asked(resource):
+                self.queue.offer(key, priority=Priority.EDIT)
+
+    def secret(self, namespace: str, name: str) -> None:
+        """A Secret changed, appeared or went."""
+        for key, body in self._bodies.items():
+            if (key[1] or self._namespace) == namespace and name in _reads(body):
+                self.queue.offer(key, priority=Priority.EDIT)
+
+    def use_flags(self, flags: Terms) -> None:
+        """What the operator's own flags say now."""
+        self.flags = flags
+        self.queue.offer(DEFAULT_CONNECTION, priority=Priority.EDIT)
+
+    # A pass -------------------------------------------------------------------------------------
+
+    async def first(self, timeout_seconds: float) -> None:
+        """Look at all of them at once, before resources are; what fails or takes longer is the queue's."""
+        keys = {*self._bodies, DEFAULT_CONNECTION}
+        for key in keys:
+            self.queue.offer(key, priority=Priority.EDIT)
+        looks = [asyncio.create_task(self.work(key), name=f"first look at {_shown(key)}") for key in keys]
+        await asyncio.wait(looks, timeout=timeout_seconds)
+        for look in looks:
+            look.cancel()
+        for error in await asyncio.gather(*looks, return_exceptions=True):
+            if isinstance(error, Exception):
+                _log.info("a connection is looked at again: %s", type(error).__name__)
+
+    async def work(self, key: Key) -> None:
+        """One pass of one connection."""
+        try:
+            body = await self._current(key)
+            if body is not None:
+                await self._attend(key, body)
+            elif key == DEFAULT_CONNECTION and self.flags is not None:
+                await self._attend_flags(self.flags)
+            else:
+                self._forget(key)
+        except BaseException:
+            self._stale.add(key)
+            raise
+
+    async def _current(self, key: ConnectionKey) -> Resource | None:
+        if key in self._stale and key in self._bodies:
+            live = await self.anchors.live(key)
+            if live is None:
+                del self._bodies[key]
+            else:
+                self._bodies[key] = live
+        self._stale.discard(key)
+        return self._bodies.get(key)
+
+    async def _attend(self, key: ConnectionKey, body: Resource) -> None:
+        """Hold on to what is needed, use the terms, and say how it stands; or let go of a connection that goes."""
+        going, users = bool(body["metadata"].get("deletionTimestamp")), sorted(e.key for e in self._index.using(key))
+        status = dict(body.get("status") or {})
+        if going and not users:
+            await self._let_go(key, body)
+            return
+        if not going:
+            body = self._bodies[key] = await self.anchors.hold(body)
+        account, namespace = self._account(key), key[1] or self._namespace
+        before = account.door.shut
+        try:
+            spec = _parsed(body)
+            if key[1] and not going:
+                status["apiKeySecret"] = await self._hold_secret(key, spec, status.get("apiKeySecret"))
+            found = await terms(spec, namespace, self.anchors.secrets, call_seconds=self._call_seconds)
+            accepted = (body["metadata"].get("annotations") or {}).get(standing.ACCEPT)
+            status["account"] = await self._admit(key, account, found, {status.get("account"), accepted})
+            verdict = await self._standing(account, probe=_wished(body, status))
+        except (Waiting, Stalled) as why:
+            verdict = standing.refusal(why)
+            account.shut(standing.shut(_shown(key), verdict))
+        if going:
+            verdict = standing.blocked(users, verdict)
+        await self._report(key, body, status, verdict)
+        self._come_back(key, account, verdict)
+        edited = body["metadata"].get("generation") != status.get("observedGeneration")
+        if edited or (account.door.shut is None and before is not None):
+            self._wake(self._index.waiting_for(key))
+
+    async def _attend_flags(self, flags: Terms) -> None:
+        """The same for the account that the flags name; what has to be remembered is on the operator's own Secret."""
+        account = self._account(DEFAULT_CONNECTION)
+        before = account.door.shut
+        try:
+            remembered = await self.anchors.remembered()
+            fingerprint = await self._admit(DEFAULT_CONNECTION, account, flags, remembered, eager=False)
+            if fingerprint not in remembered:
+                await self.anchors.remember(fingerprint)
+            verdict = await self._standing(account, probe=False)
+        except (Waiting, Stalled) as why:
+            verdict = standing.refusal(why)
+            account.shut(standing.shut("the operator's own connection", verdict))
+        if not verdict.ready:
+            _log.warning("the operator's own connection: %s: %s", verdict.reason, verdict.message)
+        self._come_back(DEFAULT_CONNECTION, account, verdict)
+        if account.door.shut is None and before is not None:
+            self._wake(self._index.waiting_for(DEFAULT_CONNECTION))
+
+    async def _admit(
+        self, key: ConnectionKey, account: Account, found: Terms, trusted: set[str | None], *, eager: bool = True
+    ) -> str:
+        """Use the terms, once it is sure that they lead to the account that holds what was made; their fingerprint.
+
+        `eager`: where nothing was made yet, see whether the service accepts the key.
+
+        Raises:
+            Stalled: none of the objects is there; nothing may be recreated, nothing let go.
+            Waiting: the service does not answer, or refuses the key.
+        """
+        fingerprint = found.fingerprint(self.digest_key)
+        if fingerprint not in trusted:
+            ids = self._made(key)
+            if (ids or eager) and not await account.holds(found, ids):
+                raise Stalled(Stalls.ACCOUNT_MISMATCH, standing.mismatch([known for _, known in ids], fingerprint))
+            account.door.answered()
+        account.use(found)
+        return fingerprint
+
+    def _made(self, key: ConnectionKey) -> list[tuple[Collection[Any], frozenset[str]]]:
+        """Ids of what was made through a connection, by collection."""
+        found: dict[str, set[str]] = {}
+        for entry in self._index.using(key):
+            if entry.id is not None:
+                found.setdefault(entry.key[0], set()).add(entry.id)
+        return [(KINDS[kind].api, frozenset(ids)) for kind, ids in found.items()]
+
+    async def _standing(self, account: Account, *, probe: bool) -> Verdict:
+        """How an open connection stands; a door that was refused or found nobody in is knocked at."""
+        door = account.door
+        due = door.refused is not None and door.probe_in_seconds == 0
+        if probe or due or door.unavailable is not None:
+            try:
+                await account.remote.probe()
+            except Waiting as why:
+                return standing.refusal(why)
+        if door.refused is not None:
+            return Verdict(Stalls.AUTHENTICATION_FAILED, door.refused)
+        if door.paused_until and door.monotonic() < door.paused_until + _QUIET_SECONDS:
+            return Verdict(Waits.RATE_LIMITED, "the service asks for pauses; calls are spread out")
+        return Verdict(Ready.CONNECTED, "the service accepts the key")
+
+    async def _report(self, key: ConnectionKey, body: Resource, status: dict[str, Any], verdict: Verdict) -> None:
+        """Write the status if it says something new."""
+        before = body.get("status") or {}
+        unsupported = self._account(key).door.unsupported | set(status.get("unsupportedOperations") or ())
+        after = standing.status(status, verdict, body["metadata"], unsupported, self._world.now())
+        if patch := difference(before, after):
+            self._bodies[key] = await self.anchors.write_status(body, patch)
+            if standing.is_news(before, verdict):
+                self._tell(body, str(verdict.reason), verdict.message, not verdict.ready)
+
+    def _come_back(self, key: ConnectionKey, account: Account, verdict: Verdict) -> None:
+        """Look again when it may be better; what waits for an edit or a Secret is told of those."""
+        if verdict.ready:
+            self.queue.succeeded(key)
+            return
+        now, door = self._world.monotonic(), account.door
+        if verdict.reason is Waits.RATE_LIMITED:
+            due = door.paused_until + _QUIET_SECONDS
+        elif door.refused is not None and door.shut is None:
+            due = now + max(1.0, door.probe_in_seconds)
+        else:
+            due = now + self.queue.failed(key)
+        self.queue.offer(key, priority=Priority.RETRY, due=due)
+
+    async def _hold_secret(self, key: ConnectionKey, spec: Spec, held: str | None) -> str:
+        """Keep the Secret of the key from going before the resources that need it; let go of one that is not used."""
+        name = spec.api_key.secret_key_ref.name
+        await self.anchors.hold_secret(key[1], name)
+        if held is not None and held != name:
+            await self._release_secret(key, held)
+        return name
+
+    async def _release_secret(self, key: ConnectionKey, name: str) -> None:
+        others = (b for k, b in self._bodies.items() if k != key and k[1] == key[1])
+        if not any((o.get("status") or {}).get("apiKeySecret") == name for o in others):
+            await self.anchors.release_secret(key[1], name)
+
+    async def _let_go(self, key: ConnectionKey, body: Resource) -> None:
+        """Nobody needs the connection: its Secret may go, and so may it."""
+        if (name := (body.get("status") or {}).get("apiKeySecret")) is not None:
+            await self._release_secret(key, name)
+        await self.anchors.release(body)
+        self._forget(key)
+
+    def _forget(self, key: ConnectionKey) -> None:
+        if (account := self._accounts.get(key)) is not None:
+            account.shut(Shut(Waits.CONNECTION_NOT_READY, self._absent(key)))
+
+    def _absent(self, key: ConnectionKey) -> str:
+        """What to say of a connection that there is not."""
+        if key[0] == "ClusterConnection" and not self._clusterwide:
+            text = "this operator watches chosen namespaces and uses no ClusterConnection"
+            return f"spec.connectionRef: {text}; name a Connection of this namespace"
+        if key == DEFAULT_CONNECTION:
+            text = "name a connection in spec.connectionRef, or make a ClusterConnection 'default'"
+            return f"there is no default connection: {text}"
+        where = " in this namespace" if key[1] else ""
+        return f"spec.connectionRef: there is no {_shown(key)}{where}"
+
+    def _account(self, key: ConnectionKey) -> Account:
+        if key not in self._accounts:
+            door = self._door()
+            door.on_change = lambda: self.queue.offer(key, priority=Priority.EDIT)
+            door.on_recovery = lambda: self._wake(self._index.waiting_for(key))
+            shut = Shut(Waits.CONNECTION_NOT_READY, f"{_shown(key)} was not looked at yet")
+            self._accounts[key] = Account(door, shut, self._observer)
+        return self._accounts[key]
+
+    async def close(self) -> None:
+        """Close every client."""
+        await asyncio.gather(*(account.close() for account in self._accounts.values()))
+
+
+def _barred(world: World, why: Shut) -> ManagementAPI:
+    return ManagementAPI(None, Door(world.monotonic, shut=why))
+
+
+def _shown(key: ConnectionKey) -> str:
+    return f"{key[0]} {key[2]!r}"
+
+
+def _asked(body: Resource) -> tuple[Any, ...]:
+    """What of a connection is others' to say: a change of it is worth a look."""
+    meta = body["metadata"]
+    return meta.get("generation"), meta.get("annotations"), meta.get("deletionTimestamp"), meta.get("finalizers")
+
+
+def _wished(body: Resource, status: dict[str, Any]) -> bool:
+    """Whether an annotation asks for a look, which is then noted."""
+    asked = state.requested(body["metadata"])
+    news = asked is not None and asked != status.get("lastHandledReconcileAt")
+    if news:
+        status["lastHandledReconcileAt"] = asked
+    return news
+
+
+def _parsed(body: Resource) -> Spec:
+    """The spec as a model.
+
+    Raises:
+        Stalled: it is none.
+    """
+    try:
+        spec: Spec = COMPANIONS[body["kind"]].spec.model_validate(body.get("spec") or {})
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False)
+        text = "; ".join(f"spec.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found)
+        raise Stalled(Stalls.INVALID_SPEC, shown(text, 900)) from None
+    return spec
+
+
+def _reads(body: Resource) -> frozenset[str]:
+    """Names of the Secrets that a connection reads."""
+    try:
+        spec = _parsed(body)
+    except Stalled:
+        return frozenset()
+    return frozenset(ref.name for ref in references.secret_keys(spec))
