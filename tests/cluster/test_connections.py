@@ -102,7 +102,7 @@ def test_a_changed_key_is_used_at_once(there: World, other: Service) -> None:
     assert id_ in used
 
 
-def test_a_refused_key_stops_the_connection_and_nobody_else(there: World, other: Service) -> None:
+def test_a_refused_key_stops_the_connection_and_nobody_else(there: World, other: Service, operator: Operator) -> None:
     there.make(KIND, "good", THROUGH)
     good = there.ready(KIND, "good")
     there.secret(SECRET, **{"api-key": "canary-of-no-use"})
@@ -120,6 +120,8 @@ def test_a_refused_key_stops_the_connection_and_nobody_else(there: World, other:
     there.gone(KIND, "good")
     healed = there.until("Connection", "main", "Connected")
     assert healed["status"]["lastError"] == message(refused)
+    for key in ("canary-of-no-use", other.operator_key):
+        assert key not in operator.text() + operator.metrics()
 
 
 def test_a_key_of_another_account_neither_empties_nor_doubles_anything(

@@ -119,6 +119,35 @@ def about(text: str) -> dict[str, list[str]]:
     return found
 
 
+def test_a_plan_asks_the_account_of_each_resources_connection(
+    world: World, person: Person, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What the same files say of connections and their Secrets counts as if it were applied."""
+    with Service(tmp_path_factory.mktemp("other")) as other:
+        other.start()
+        spec = {"backends": [{"id": TUNNEL}]}
+        held = other.ask("POST", "/backends/failover", {"backends": [TUNNEL], "description": "held elsewhere"})
+        key = {"secretKeyRef": {"name": "account", "key": "api-key"}}
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "account"}}
+        adopted = {**spec, "externalID": held["id"], "deletionPolicy": "Retain", "description": "held elsewhere"}
+        through = {"connectionRef": {"name": "main"}}
+        manifests = [
+            {**secret, "stringData": {"api-key": other.operator_key}},
+            resource("Connection", "main", {"url": other.url, "apiKey": key}),
+            resource("FailoverBackend", "there", {**adopted, **through}),
+            resource("FailoverBackend", "here", adopted),
+            resource("FailoverBackend", "nowhere", {**spec, "connectionRef": {"name": "absent"}}),
+        ]
+        code, out, _ = person.plan(*manifests, namespace=world.namespace)
+        assert other.operator_key not in out
+    assert code == 1
+    told = about(out)
+    assert told["FailoverBackend/there"] == ["nothing to do"]
+    assert told["FailoverBackend/here"][0].startswith("would stall (RemoteMissing)")
+    absent = "would wait (ConnectionNotReady): spec.connectionRef: there is no Connection 'absent'"
+    assert told["FailoverBackend/nowhere"] == [absent]
+
+
 def test_a_plan_tells_new_changed_same_waiting_and_stalled_apart(world: World, person: Person) -> None:
     backends = {"backends": [{"id": TUNNEL}]}
     world.make("FailoverBackend", "same", backends)

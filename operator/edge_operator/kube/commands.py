@@ -23,6 +23,7 @@ from edge_operator.kube import bootstrap, errors, logs, preview
 from edge_operator.kube.account import Account
 from edge_operator.kube.client import KubeAPI
 from edge_operator.kube.flags import Flags, KeyUnreadable
+from edge_operator.kube.lookup import Accounts
 from edge_operator.settings import Settings
 
 OK, FAILED = 0, 1
@@ -42,19 +43,27 @@ async def plan(settings: Settings, files: Sequence[Path], namespace: str) -> int
     """Print what would be done for manifests; FAILED if one of them cannot go on."""
     sources = preview.texts(files, sys.stdin)
     wanted, given = preview.manifests(sources, namespace), preview.given(sources, namespace)
-    account = _account(settings)
-    try:
-        async with await KubeAPI.connect(settings.kubeconfig) as api:
+    flags = Flags.of(settings)
+    async with await KubeAPI.connect(settings.kubeconfig) as api:
+        accounts = Accounts(
+            api,
+            flags.terms if flags else None,
+            connections=preview.connections(sources, namespace),
+            given=given,
+            operator_namespace=settings.operator_namespace,
+            call_seconds=settings.call_seconds,
+        )
+        try:
             found = await preview.previews(
                 api,
-                account.remote,
+                accounts,
                 wanted,
                 given,
                 cluster_id=await bootstrap.cluster_identity(api, settings.cluster_id),
                 key=await preview.digest_key(api, settings.operator_namespace),
             )
-    finally:
-        await account.close()
+        finally:
+            await accounts.close()
     preview.show(found, sys.stdout)
     return FAILED if any(p.obstacle for p in found) else OK
 

@@ -10,19 +10,18 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pydantic import ValidationError
-
 from edge_operator.api.caller import Attempt
 from edge_operator.api.wire import Collection
 from edge_operator.connections import Spec
 from edge_operator.declare import Companion
 from edge_operator.door import Door
-from edge_operator.engine import references, standing, state
+from edge_operator.engine import standing
 from edge_operator.engine.conditions import Verdict, difference
-from edge_operator.engine.operations import Shut, Stalled, Waiting, shown
+from edge_operator.engine.operations import Shut, Stalled, Waiting
 from edge_operator.engine.reasons import Ready, Stalls, Waits
 from edge_operator.engine.references import DEFAULT_CONNECTION, ConnectionKey
-from edge_operator.kinds import COMPANIONS, KINDS
+from edge_operator.kinds import KINDS
+from edge_operator.kube import connection_bodies as bodies
 from edge_operator.kube.account import Account
 from edge_operator.kube.anchors import Anchors
 from edge_operator.kube.index import Index, Key
@@ -78,10 +77,8 @@ class Connections:
         body = self._bodies.get(key)
         if body is None and not (key == DEFAULT_CONNECTION and self.flags is not None):
             return _barred(self._world, Shut(Waits.CONNECTION_NOT_READY, self._absent(key)))
-        allowed = (body or {}).get("spec", {}).get("allowedNamespaces")
-        if key[0] == "ClusterConnection" and allowed is not None and namespace not in allowed:
-            text = f"spec.connectionRef: {_shown(key)} does not admit namespace {namespace}; see its allowedNamespaces"
-            return _barred(self._world, Shut(Stalls.REFERENCE_NOT_PERMITTED, text))
+        if body is not None and (why := bodies.admits(key, body, namespace)) is not None:
+            return _barred(self._world, why)
         return self._account(key).remote
 
     def marked(self, key: ConnectionKey) -> bool:
@@ -112,13 +109,13 @@ class Connections:
             return
         if before is None or int(meta["resourceVersion"]) > int(before["metadata"]["resourceVersion"]):
             self._bodies[key] = resource
-            if before is None or _asked(before) != _asked(resource):
+            if before is None or bodies.asked(before) != bodies.asked(resource):
                 self.queue.offer(key, priority=Priority.EDIT)
 
     def secret(self, namespace: str, name: str) -> None:
         """A Secret changed, appeared or went."""
         for key, body in self._bodies.items():
-            if (key[1] or self._namespace) == namespace and name in _reads(body):
+            if (key[1] or self._namespace) == namespace and name in bodies.reads(body):
                 self.queue.offer(key, priority=Priority.EDIT)
 
     def use_flags(self, flags: Terms) -> None:
@@ -133,7 +130,7 @@ class Connections:
         keys = {*self._bodies, DEFAULT_CONNECTION}
         for key in keys:
             self.queue.offer(key, priority=Priority.EDIT)
-        looks = [asyncio.create_task(self.work(key), name=f"first look at {_shown(key)}") for key in keys]
+        looks = [asyncio.create_task(self.work(key), name=f"first look at {bodies.shown(key)}") for key in keys]
         await asyncio.wait(looks, timeout=timeout_seconds)
         for look in looks:
             look.cancel()
@@ -177,16 +174,16 @@ class Connections:
         account, namespace = self._account(key), key[1] or self._namespace
         before = account.door.shut
         try:
-            spec = _parsed(body)
+            spec = bodies.parsed(body)
             if key[1] and not going:
                 status["apiKeySecret"] = await self._hold_secret(key, spec, status.get("apiKeySecret"))
             found = await terms(spec, namespace, self.anchors.secrets, call_seconds=self._call_seconds)
             accepted = (body["metadata"].get("annotations") or {}).get(standing.ACCEPT)
             status["account"] = await self._admit(key, account, found, {status.get("account"), accepted})
-            verdict = await self._standing(account, probe=_wished(body, status))
+            verdict = await self._standing(account, probe=bodies.wished(body, status))
         except (Waiting, Stalled) as why:
             verdict = standing.refusal(why)
-            account.shut(standing.shut(_shown(key), verdict))
+            account.shut(standing.shut(bodies.shown(key), verdict))
         if going:
             verdict = standing.blocked(users, verdict)
         await self._report(key, body, status, verdict)
@@ -314,14 +311,14 @@ class Connections:
             text = "name a connection in spec.connectionRef, or make a ClusterConnection 'default'"
             return f"there is no default connection: {text}"
         where = " in this namespace" if key[1] else ""
-        return f"spec.connectionRef: there is no {_shown(key)}{where}"
+        return f"spec.connectionRef: there is no {bodies.shown(key)}{where}"
 
     def _account(self, key: ConnectionKey) -> Account:
         if key not in self._accounts:
             door = self._door()
             door.on_change = lambda: self.queue.offer(key, priority=Priority.EDIT)
             door.on_recovery = lambda: self._wake(self._index.waiting_for(key))
-            shut = Shut(Waits.CONNECTION_NOT_READY, f"{_shown(key)} was not looked at yet")
+            shut = Shut(Waits.CONNECTION_NOT_READY, f"{bodies.shown(key)} was not looked at yet")
             self._accounts[key] = Account(door, shut, self._observer)
         return self._accounts[key]
 
@@ -332,46 +329,3 @@ class Connections:
 
 def _barred(world: World, why: Shut) -> ManagementAPI:
     return ManagementAPI(None, Door(world.monotonic, shut=why))
-
-
-def _shown(key: ConnectionKey) -> str:
-    return f"{key[0]} {key[2]!r}"
-
-
-def _asked(body: Resource) -> tuple[Any, ...]:
-    """What of a connection is others' to say: a change of it is worth a look."""
-    meta = body["metadata"]
-    return meta.get("generation"), meta.get("annotations"), meta.get("deletionTimestamp"), meta.get("finalizers")
-
-
-def _wished(body: Resource, status: dict[str, Any]) -> bool:
-    """Whether an annotation asks for a look, which is then noted."""
-    asked = state.requested(body["metadata"])
-    news = asked is not None and asked != status.get("lastHandledReconcileAt")
-    if news:
-        status["lastHandledReconcileAt"] = asked
-    return news
-
-
-def _parsed(body: Resource) -> Spec:
-    """The spec as a model.
-
-    Raises:
-        Stalled: it is none.
-    """
-    try:
-        spec: Spec = COMPANIONS[body["kind"]].spec.model_validate(body.get("spec") or {})
-    except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False)
-        text = "; ".join(f"spec.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found)
-        raise Stalled(Stalls.INVALID_SPEC, shown(text, 900)) from None
-    return spec
-
-
-def _reads(body: Resource) -> frozenset[str]:
-    """Names of the Secrets that a connection reads."""
-    try:
-        spec = _parsed(body)
-    except Stalled:
-        return frozenset()
-    return frozenset(ref.name for ref in references.secret_keys(spec))

@@ -18,7 +18,7 @@ from typing import Any, TextIO
 import yaml
 
 from edge_operator.declare import GROUP, VERSION, Kind, SecretKeyRef
-from edge_operator.engine import marker, state
+from edge_operator.engine import marker, references, state
 from edge_operator.engine.operations import (
     Claim,
     Create,
@@ -36,15 +36,16 @@ from edge_operator.engine.operations import (
     Waiting,
 )
 from edge_operator.engine.reasons import Stalls
-from edge_operator.engine.references import Named, Referent
+from edge_operator.engine.references import ConnectionKey, Named, Referent
 from edge_operator.engine.state import Identity
 from edge_operator.kinds import KINDS
-from edge_operator.kube import bootstrap, errors, paths
+from edge_operator.kube import bootstrap, errors, lookup, paths
 from edge_operator.kube.client import KubeAPI
 from edge_operator.kube.cluster import KubeCluster, path
 from edge_operator.kube.index import Index
+from edge_operator.kube.lookup import Accounts, Given
 from edge_operator.kube.world import System
-from edge_operator.ports import Memory, Pass, Remote, Resource
+from edge_operator.ports import Memory, Pass, Resource
 from edge_operator.reconcile import Proposal, propose
 
 HIDDEN = "(from a Secret)"
@@ -65,8 +66,6 @@ class Preview:
 
 
 Manifests = list[tuple[Kind[Any], dict[str, Any]]]
-Given = Mapping[tuple[str, str], Mapping[str, str]]
-"""Values of Secrets by (namespace, name): `{("default", "tls"): {"tls.crt": "…"}}`."""
 
 
 def manifests(sources: Sequence[tuple[str, str]], namespace: str) -> Manifests:
@@ -89,6 +88,11 @@ def manifests(sources: Sequence[tuple[str, str]], namespace: str) -> Manifests:
             raise ManifestError(f"{name}: metadata.annotations of {kind.name} {meta['name']} should be a map")
         found.append((kind, document))
     return found
+
+
+def connections(sources: Sequence[tuple[str, str]], namespace: str) -> Mapping[ConnectionKey, Resource]:
+    """The connections in YAML texts, which would be there once all is applied."""
+    return lookup.connections([document for _, document in _documents(sources, namespace)])
 
 
 def given(sources: Sequence[tuple[str, str]], namespace: str) -> Given:
@@ -168,7 +172,7 @@ class PreviewCluster(KubeCluster):
 
 
 async def previews(
-    api: KubeAPI, remote: Remote, wanted: Manifests, secrets_: Given, *, cluster_id: str, key: bytes
+    api: KubeAPI, accounts: Accounts, wanted: Manifests, secrets_: Given, *, cluster_id: str, key: bytes
 ) -> list[Preview]:
     """What would be done for each manifest, in their order."""
     index = Index(KINDS)
@@ -187,7 +191,7 @@ async def previews(
         for kind in KINDS.values():
             for live in (await api.list(path(kind, namespace))).items:
                 index.observe(kind, live, dirty=False)
-    return [await _preview(api, cluster, remote, kind, document) for kind, document in wanted]
+    return [await _preview(api, cluster, accounts, kind, document) for kind, document in wanted]
 
 
 def _never() -> None:
@@ -195,7 +199,7 @@ def _never() -> None:
 
 
 async def _preview(
-    api: KubeAPI, cluster: PreviewCluster, remote: Remote, kind: Kind[Any], document: dict[str, Any]
+    api: KubeAPI, cluster: PreviewCluster, accounts: Accounts, kind: Kind[Any], document: dict[str, Any]
 ) -> Preview:
     meta = document["metadata"]
     name = f"{kind.name} {meta['namespace']}/{meta['name']}"
@@ -205,8 +209,10 @@ async def _preview(
     if resource["metadata"]["annotations"].get(state.PAUSED) == "true":
         return Preview(name, ("is paused by annotation; nothing would be done",), obstacle=True)
     identity = Identity(cluster.id, meta["namespace"], meta["name"], resource["metadata"]["uid"], cluster.digest_key)
-    line = Pass(kind, identity, Memory(), remote, cluster, System(), 0.0)
     try:
+        through = references.connection(meta["namespace"], resource["spec"])
+        remote = await accounts.remote(through, meta["namespace"])
+        line = Pass(kind, identity, Memory(), remote, cluster, System(), 0.0)
         found = await propose(line, resource)
     except (Waiting, Stalled) as ended:
         word = "would wait" if isinstance(ended, Waiting) else "would stall"
