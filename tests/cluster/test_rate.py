@@ -1,0 +1,51 @@
+"""A connection with a limit: a backlog goes on steadily, and what a person edits meanwhile does not wait behind it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cluster.running import Installation, Operator, Service, World, clear, says
+from harness.cluster import Cluster
+from harness.processes import wait_until
+
+KIND = "FailoverBackend"
+SPEC = {"backends": [{"id": "bkdtg_1"}]}
+BACKLOG = 230
+"""More than the quarter of a minute's 600 calls that may go out at once."""
+
+
+def waiting(world: World) -> list[str]:
+    """Names of the resources that are not made yet."""
+    items = world.cluster.request("GET", world.path(KIND))["items"]
+    return [item["metadata"]["name"] for item in items if says(item) != "Available"]
+
+
+def test_an_edit_goes_before_a_backlog_of_creations(
+    installation: Installation, service: Service, key_file: Path, namespace: str, crds: Cluster, tmp_path: Path
+) -> None:
+    world = World(crds, service, namespace)
+    with Operator(installation, service.url, key_file, tmp_path / "slow.log", api_rate="600") as slow:
+        slow.lead()
+        world.make(KIND, "edited", SPEC)
+        world.ready(KIND, "edited")
+        mark = service.mark()
+        meta = {"apiVersion": "edge-operator.dev/v1alpha1", "kind": KIND}
+        items = [{**meta, "metadata": {"name": f"b{n:03}"}, "spec": SPEC} for n in range(BACKLOG)]
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        crds.kubectl("create", "--namespace", namespace, "-f", "-", input=text)
+        wait_until(lambda: len(waiting(world)) < BACKLOG, "the backlog to be begun", 30)
+
+        world.change_spec(KIND, "edited", {"description": "by somebody who waits"})
+        world.ready(KIND, "edited")
+
+        assert waiting(world), "the edit waited behind the whole backlog"
+        wait_until(lambda: not waiting(world), "the backlog to be done", 60, 0.2)
+        assert not [call for call in service.calls(mark) if call.endswith(" 429")]
+        assert len([call for call in service.calls(mark) if call.startswith("POST")]) == BACKLOG
+        assert slow.stop()[0] == 0
+    with Operator(installation, service.url, key_file, tmp_path / "quick.log") as quick:
+        quick.lead()
+        clear(world)
+        assert world.left() == []
+        assert quick.stop()[0] == 0
