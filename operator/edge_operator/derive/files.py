@@ -13,7 +13,7 @@ from edge_operator.derive import chart, commands, crd, documents, health, refere
 from edge_operator.derive.documents import header
 
 CHART = "helm/edge-operator"
-WHOLLY_DERIVED = ("crds", f"{CHART}/templates/crds", "docs/samples", "docs/reference")
+WHOLLY_DERIVED = ("crds", f"{CHART}/templates/crds", "docs/samples", "docs/samples/companions", "docs/reference")
 """Folders in which nothing else lives; a file that no kind asks for is a left-over."""
 _KINDS, _DERIVE = "operator/edge_operator/kinds", "operator/edge_operator/derive"
 
@@ -26,7 +26,7 @@ def files(kinds: Iterable[CustomResource[Any]]) -> dict[str, str]:
         source, name = f"{_KINDS}/{kind.spec.__module__.rsplit('.', 1)[1]}.py", kind.name.lower()
         found[f"crds/{kind.plural}.yaml"] = f"# {header([source])}\n{documents.dump(crd.crd(kind))}"
         found[f"{CHART}/templates/crds/{kind.plural}.yaml"] = chart.crd_template(kind, source)
-        found[f"docs/samples/{name}.yaml"] = f"# {header([source])}\n{samples.text(kind)}"
+        found[f"docs/samples/{samples.file(kind)}"] = f"# {header([source])}\n{samples.text(kind)}"
         found[f"docs/reference/{name}.md"] = f"<!-- {header([source])} -->\n\n{reference.page(kind, kinds)}"
     found |= _shared(kinds)
     return found
@@ -74,7 +74,7 @@ def expected(root: Path, kinds: Iterable[CustomResource[Any]]) -> dict[str, str 
         before = found.get(path) or (root / path).read_text()
         found[path] = _filled(before, path, name, block(root, name, kinds))
     for folder in WHOLLY_DERIVED:
-        for left in sorted((root / folder).glob("*")):
+        for left in sorted(path for path in (root / folder).glob("*") if path.is_file()):
             found.setdefault(f"{folder}/{left.name}", None)
     return found
 

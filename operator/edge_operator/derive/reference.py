@@ -121,7 +121,7 @@ def _status(kind: CustomResource[Any]) -> Lines:
 
 
 def _sample(kind: CustomResource[Any]) -> Lines:
-    yield from ("", "## Sample", "", f"Also in [docs/samples](../samples/{kind.name.lower()}.yaml).")
+    yield from ("", "## Sample", "", f"Also in [docs/samples](../samples/{samples.file(kind)}).")
     yield from ("", "```yaml", samples.text(kind).rstrip(), "```")
     referenced = [
         f"`{prefix}` ({meaning})" for prefix, meaning in catalog.REFERENCED_ONLY.items() if prefix in kind.example

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent, indent
 from typing import Any
 
-from edge_operator.declare import GROUP, VERSION, CustomResource
+from edge_operator.declare import GROUP, VERSION, CustomResource, Kind
 from edge_operator.derive import documents
 
 NAME = "example"
@@ -17,6 +17,14 @@ def text(kind: CustomResource[Any]) -> str:
     head = f"apiVersion: {GROUP}/{VERSION}\nkind: {kind.name}\nmetadata:\n  name: {NAME}\nspec:\n"
     sample = head + indent(dedent(kind.example).strip(), "  ") + "\n"
     return f"{needs}\n---\n{sample}" if needs else sample
+
+
+def file(kind: CustomResource[Any]) -> str:
+    """Where the sample stands below docs/samples. Those of companions stand apart, so that the others can be applied
+    as a folder to any account.
+    """
+    name = f"{kind.name.lower()}.yaml"
+    return name if isinstance(kind, Kind) else f"companions/{name}"
 
 
 def manifests(kind: CustomResource[Any]) -> list[dict[str, Any]]:
