@@ -229,6 +229,12 @@ class Door:
         if recovered:
             self.on_recovery()
 
+    def lacks(self, operation: str) -> None:
+        """The service turned out not to offer an operation: "PUT /edges/https/{id}/tls_termination"."""
+        if operation not in self.unsupported:
+            self.unsupported.add(operation)
+            self.on_change()
+
     def probe_now(self) -> None:
         """Something changed about the key: the next attempt goes out."""
         self._probe_at = self._probe_wait = 0.0

@@ -93,7 +93,7 @@ class ManagementAPI:
             if path:
                 where = ", ".join(path.values())
                 raise Waiting(Waits.REFERENCE_NOT_READY, f"the service has no {where} to create this in") from None
-            self.door.unsupported.add(f"POST {kind.api.path}")
+            self.door.lacks(f"POST {kind.api.path}")
             raise Unsupported(f"the service does not offer creation in {kind.api.path}") from None
 
     async def update(self, kind: Kind[Any], id_: str, path: Path, body: Body) -> Body:
@@ -112,7 +112,7 @@ class ManagementAPI:
         except Missing:
             # Gone already, with or without the object it was part of; or the service has no such operation.
             if ((await self.read(kind, id_, path)) or {}).get(segment) is not None:
-                self.door.unsupported.add(f"DELETE {kind.api.path}/{{id}}/{segment}")
+                self.door.lacks(f"DELETE {kind.api.path}/{{id}}/{segment}")
                 raise Unsupported(f"the service does not offer to delete {segment} of {kind.api.path}") from None
 
     async def delete(self, kind: Kind[Any], id_: str, path: Path) -> None:
@@ -149,7 +149,7 @@ class ManagementAPI:
 
     async def _unsupported_if_there(self, kind: Kind[Any], id_: str, path: Path, segment: str) -> None:
         if await self.read(kind, id_, path) is not None:
-            self.door.unsupported.add(f"PUT {kind.api.path}/{{id}}/{segment}")
+            self.door.lacks(f"PUT {kind.api.path}/{{id}}/{segment}")
             raise Unsupported(f"the service does not offer the module {segment} of {kind.api.path}")
 
     async def _call(self, call: Awaitable[A], *, posting: bool = False, deleting: bool = False) -> A:
@@ -183,7 +183,7 @@ class ManagementAPI:
             case errors.NotFound():
                 return Missing(error.path)
             case errors.OperationUnsupported():
-                self.door.unsupported.add(f"{error.method} {_template(error.path)}")
+                self.door.lacks(f"{error.method} {_template(error.path)}")
                 return Unsupported(f"the service does not offer {error.method} {error.path}")
             case errors.Conflict() if deleting:
                 return Waiting(Waits.DELETION_BLOCKED, f"the service refuses the deletion: {shown(error.message)}")

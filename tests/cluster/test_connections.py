@@ -203,6 +203,18 @@ def test_a_namespace_uses_only_a_connection_that_admits_it(
     world.gone(KIND, "x")
 
 
+def test_a_connection_tells_of_operations_that_its_service_lacks(there: World, other: Service) -> None:
+    other.faults({"kind": "status", "status": 405, "method": "PATCH", "path": "/backends/failover/.*"})
+    there.make(KIND, "fixed", THROUGH)
+    there.ready(KIND, "fixed")
+    there.change_spec(KIND, "fixed", {"description": "another"})
+    there.until(KIND, "fixed", "OperationUnsupported")
+    told = lambda: (there.get("Connection", "main") or {})["status"].get("unsupportedOperations")
+    wait_until(told, "the connection to tell", SOON)
+    assert told() == ["PATCH /backends/failover/{id}"]
+    other.faults()
+
+
 @pytest.mark.parametrize(
     ("spec", "reason", "said"),
     [
@@ -278,3 +290,28 @@ def test_an_operator_without_flags_works_with_connections_alone(
         for kind, name in ((KIND, "x"), (KIND, "y"), ("Connection", "main"), ("Connection", "unused")):
             world.delete(kind, name)
             world.gone(kind, name)
+
+
+def test_flags_that_lead_to_another_account_neither_empty_nor_double_anything(
+    crds: Cluster, namespace: str, service: Service, other: Service, key_file: Path, tmp_path: Path
+) -> None:
+    world, own = World(crds, service, namespace), Installation(crds, namespace, watch=[namespace])
+    wrong_key = tmp_path / "wrong-key"
+    wrong_key.write_text(other.operator_key)
+    with Operator(own, service.url, key_file, tmp_path / "right.log") as right:
+        right.lead()
+        world.make(KIND, "x", SPEC)
+        made = world.ready(KIND, "x")["status"]["id"]
+        right.stop()
+    with Operator(own, other.url, wrong_key, tmp_path / "wrong.log") as wrong:
+        wrong.lead()
+        wrong.says("AccountMismatch: the account holds none of the objects")
+        world.delete(KIND, "x")
+        assert "the operator's own connection cannot be used" in message(world.until(KIND, "x", "ConnectionNotReady"))
+        wrong.stop()
+    assert (world.left(), ids(other, world)) == ([made], [])
+    with Operator(own, service.url, key_file, tmp_path / "right-again.log") as again:
+        again.lead()
+        world.gone(KIND, "x")
+        again.stop()
+    assert world.left() == []

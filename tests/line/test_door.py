@@ -139,6 +139,15 @@ async def test_a_refused_key_is_probed_with_growing_pauses_by_one_call_each():
     assert changes == ["no", None]
 
 
+async def test_an_operation_that_is_not_offered_is_told_once():
+    changes = list[set[str]]()
+    door = Door(Clock())
+    door.on_change = lambda: changes.append(set(door.unsupported))
+    for _ in range(3):
+        door.lacks("PUT /edges/tls/{id}/ip_restriction")
+    assert changes == [{"PUT /edges/tls/{id}/ip_restriction"}]
+
+
 async def test_one_failure_is_a_calls_and_several_in_a_row_are_the_services():
     changes = list[str | None]()
     door = Door(Clock())
