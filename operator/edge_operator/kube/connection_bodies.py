@@ -26,6 +26,12 @@ def asked(body: Resource) -> tuple[Any, ...]:
     return meta.get("generation"), meta.get("annotations"), meta.get("deletionTimestamp"), meta.get("finalizers")
 
 
+def leads(body: Resource) -> tuple[Any, ...]:
+    """What decides which account a connection leads to, the key itself aside."""
+    spec = body.get("spec") or {}
+    return body["metadata"]["uid"], spec.get("url"), spec.get("apiKey")
+
+
 def wished(body: Resource, status: dict[str, Any]) -> bool:
     """Whether an annotation asks for a look, which is then noted."""
     asked = state.requested(body["metadata"])

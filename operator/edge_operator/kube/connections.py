@@ -107,10 +107,21 @@ class Connections:
                 del self._bodies[key]
                 self.queue.offer(key, priority=Priority.EDIT)
             return
-        if before is None or int(meta["resourceVersion"]) > int(before["metadata"]["resourceVersion"]):
-            self._bodies[key] = resource
-            if before is None or bodies.asked(before) != bodies.asked(resource):
-                self.queue.offer(key, priority=Priority.EDIT)
+        if not self._note(key, resource):
+            return
+        if before is None or bodies.asked(before) != bodies.asked(resource):
+            self.queue.offer(key, priority=Priority.EDIT)
+        if (before is None or bodies.leads(before) != bodies.leads(resource)) and key in self._accounts:
+            # Nothing may be made in the account that it led to before.
+            self._accounts[key].shut(Shut(Waits.CONNECTION_NOT_READY, f"{bodies.shown(key)} was changed just now"))
+
+    def _note(self, key: ConnectionKey, body: Resource) -> bool:
+        """Keep a body, if it is newer than the one that is known."""
+        meta, known = body["metadata"], self._bodies.get(key, {"metadata": {}})["metadata"]
+        if known.get("uid") == meta["uid"] and int(meta["resourceVersion"]) <= int(known["resourceVersion"]):
+            return False
+        self._bodies[key] = body
+        return True
 
     def secret(self, namespace: str, name: str) -> None:
         """A Secret changed, appeared or went."""
@@ -170,7 +181,8 @@ class Connections:
             await self._let_go(key, body)
             return
         if not going:
-            body = self._bodies[key] = await self.anchors.hold(body)
+            body = await self.anchors.hold(body)
+            self._note(key, body)
         account, namespace = self._account(key), key[1] or self._namespace
         before = account.door.shut
         try:
@@ -260,7 +272,7 @@ class Connections:
         unsupported = self._account(key).door.unsupported | set(status.get("unsupportedOperations") or ())
         after = standing.status(status, verdict, body["metadata"], unsupported, self._world.now())
         if patch := difference(before, after):
-            self._bodies[key] = await self.anchors.write_status(body, patch)
+            self._note(key, await self.anchors.write_status(body, patch))
             if standing.is_news(before, verdict):
                 self._tell(body, str(verdict.reason), verdict.message, not verdict.ready)
 
