@@ -155,17 +155,17 @@ HTTPS edge: its operations, fields and routes
 HTTPS edge deleted: its routes go with it
 Route list: there is none
 Module unset: GET 404, DELETE 204
-Taken: a hostport or a match that is taken is a 409 that names its owner
+Taken: a hostport, a match or a domain that is taken is a 409 that names its owner; hosts have no case
 Event update: the whole resource; a target left out is kept
 Backends unchanged: a PATCH without backends changes none
 Secrets echoed: returned as stored, or null by setting
-In use: a backend in a backend and an authority with certificates cannot be deleted; the user is named
+In use: a backend in a backend, an edge or a route, and an authority with certificates stay; the user is named
 Header names: stored lower-case
 min_version: 1.2 or 1.3
 Authority defaults: ed25519; p256; 2048
 Curves: p256, p384, p521
 nameid_format: persistent, transient, emailAddress, unspecified
-Webhook names: compared without case; aws_sns takes no secret
+Webhook names: compared without case; aws_sns needs no secret
 Match empty: refused
 Hostports: host:port
 SSH signature: key id is the resource's id, serial 0

@@ -6,10 +6,11 @@ import re
 from typing import Final
 
 from edge_operator.server.problems import OWNER_NOT_PERMITTED, Problem, shown
+from edge_operator.server.rules import addresses
 from edge_operator.server.rules.rule import Context, Doc, Place, Rules, reference
 
 _LABEL: Final = r"[0-9A-Za-z_](?:[0-9A-Za-z_-]{0,61}[0-9A-Za-z_])?"
-_NAME: Final = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?")
+_NAME: Final = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
 _TAG: Final = re.compile(r"(?:\*|[^\s*=]+)=(?:\*|[^\s*=]+)")
 _ANYTHING: Final = "*"
 _BIND: Final = "bind:"
@@ -36,12 +37,19 @@ def _acl(_context: Context, rules: list[str], place: Place) -> list[str]:
         if not rule.startswith(_BIND):
             raise at.problem(f"{shown(rule)} is not a rule; expected is 'bind:<target>', or '*' alone")
         target = rule.removeprefix(_BIND)
-        if not (_TAG if "=" in target else _NAME).fullmatch(target):
+        if not _is_target(target):
             raise at.problem(
                 f"{shown(target)} is not a target; expected is a domain (perhaps with a leading '*.'), an address "
                 "<host>:<port>, or a label <key>=<value> whose key or value may be '*'"
             )
     return rules
+
+
+def _is_target(text: str) -> bool:
+    """A label, a domain, or an address."""
+    if "=" in text:
+        return _TAG.fullmatch(text) is not None
+    return _NAME.fullmatch(text) is not None or addresses.canonical(text) is not None
 
 
 def _complete(context: Context, doc: Doc) -> None:

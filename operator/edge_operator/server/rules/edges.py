@@ -9,25 +9,24 @@ from typing import Any, Final
 from edge_operator.api.catalog import https_edges, https_routes, tcp_edges, tls_edges
 from edge_operator.api.wire import Collection
 from edge_operator.server.problems import shown
+from edge_operator.server.rules import addresses
 from edge_operator.server.rules.modules import MODULES
 from edge_operator.server.rules.rule import Claimed, Context, Doc, FieldRule, Place, Rules
 from edge_operator.server.store import Claim
 
-_HOST: Final = r"(?:\*\.)?[0-9A-Za-z_](?:[0-9A-Za-z_-]*[0-9A-Za-z_])?(?:\.[0-9A-Za-z_](?:[0-9A-Za-z_-]*[0-9A-Za-z_])?)*"
-_HOSTPORT: Final = re.compile(rf"(?:{_HOST}|\[[0-9A-Fa-f:.]+\]):([1-9][0-9]{{0,4}})")
-_MATCH: Final = re.compile(rf"(?:{_HOST})?(?:/[^\s?#\x00-\x1f]*)?")
+_MATCH: Final = re.compile(rf"(?:{addresses.HOST})?(?:/[^\s?#\x00-\x1f]*)?")
 
 
 def _hostports(_context: Context, values: list[str], place: Place) -> list[str]:
     """Assumed: `host:port`, each once; hosts have no case."""
     seen: set[str] = set()
     for index, value in enumerate(values):
-        found = _HOSTPORT.fullmatch(value)
-        if not found or int(found[1]) > 65535:
+        address = addresses.canonical(value)
+        if address is None:
             raise (place / index).problem(f"{shown(value)} is not of the form host:port")
-        if value.lower() in seen:
+        if address in seen:
             raise (place / index).problem(f"{shown(value)} is given twice")
-        seen.add(value.lower())
+        seen.add(address)
     return values
 
 
@@ -39,14 +38,15 @@ def _match(_context: Context, value: str, place: Place) -> str:
 
 def _claimed_hostports(doc: Doc) -> Iterable[Claimed]:
     return [
-        Claimed(Claim("hostport", hostport.lower()), ("hostports", index), hostport)
+        Claimed(Claim("hostport", addresses.canonical(hostport) or hostport), ("hostports", index), hostport)
         for index, hostport in enumerate(doc["hostports"])
     ]
 
 
 def _claimed_match(doc: Doc) -> Iterable[Claimed]:
-    """Assumed: one edge may have the same match once for each match_type."""
-    claim = Claim(f"match of {doc['edge_id']}", f"{doc['match_type']} {doc['match']}")
+    """Assumed: one edge may have the same match once for each match_type; hosts have no case, paths do."""
+    host, slash, path = doc["match"].partition("/")
+    claim = Claim(f"match of {doc['edge_id']}", f"{doc['match_type']} {host.lower()}{slash}{path}")
     return [Claimed(claim, ("match",), doc["match"])]
 
 
@@ -56,11 +56,12 @@ def _used(doc: Doc) -> Iterable[str]:
 
 
 def _decrypted(context: Context, doc: Doc) -> None:
-    """Source: API document, TLS termination rules, 2. Assumed: of the modules an edge has, that is mutual TLS."""
-    termination, mutual = doc["tls_termination"], doc["mutual_tls"]
-    if not termination or not mutual or not termination["enabled"] or not mutual["enabled"]:
-        return
-    if termination["terminate_at"] == "upstream":
+    """Source: API document, TLS termination rules, 2.
+
+    Assumed: of the modules an edge has, that is mutual TLS, and a switched-off module is refused like any other.
+    """
+    termination = doc["tls_termination"]
+    if termination and doc["mutual_tls"] and termination["terminate_at"] == "upstream":
         raise Place(context.place.spell, ("tls_termination", "terminate_at")).problem(
             "'upstream' does not go with mutual_tls, which needs decrypted traffic"
         )
