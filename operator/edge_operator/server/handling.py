@@ -126,7 +126,7 @@ class Handling:
         if not request.body and not operation.body_required:
             return {}
         content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if operation.body_required and content_type != _JSON:
+        if content_type != _JSON:
             found = f"is {problems.shown(content_type)}" if content_type else "is missing"
             raise Problem(problems.INVALID_HEADER, f"the header Content-Type {found}; expected is {_JSON}")
         value = bodies.parse(request.body)

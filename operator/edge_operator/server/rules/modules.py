@@ -18,6 +18,7 @@ from edge_operator.server.rules.providers import UNSIGNED, WEBHOOK_PROVIDERS
 from edge_operator.server.rules.rule import Context, Doc, FieldRule, Place, Sent, reference, references
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _TEAM: Final = re.compile(r"[^\s/]+/[^\s/]+")
 _OAUTH_PROVIDERS: Final = (
     "code_host_a",
@@ -84,8 +85,8 @@ def _headers(_context: Context, sent: Sent, place: Place) -> Doc:
         lower = _header_name(name, at)
         if lower in add:
             raise at.problem("is given twice: header names have no case")
-        if any(character in value for character in "\r\n\0"):
-            raise at.problem("has a line break or a null character in its value")
+        if _CONTROL.search(value):
+            raise at.problem("has a line break or another control character in its value")
         add[lower] = value
     remove = [_header_name(name, place / "remove" / index) for index, name in enumerate(sent.get("remove", []))]
     return {"enabled": _enabled(sent), "add": add, "remove": remove}

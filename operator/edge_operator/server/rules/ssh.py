@@ -121,7 +121,7 @@ def _sign(context: Context, doc: Doc, *, host: bool) -> None:
     doc.setdefault("valid_after", timestamp(context.now))
     doc.setdefault("valid_until", timestamp(context.now + validity))
     after, until = (_moment(doc[name], context.place / name) for name in ("valid_after", "valid_until"))
-    if after >= until:
+    if after.replace(microsecond=0) >= until.replace(microsecond=0):  # a certificate counts in whole seconds
         raise (context.place / "valid_until").problem(
             f"{doc['valid_until']} is not after valid_after {doc['valid_after']}"
         )
