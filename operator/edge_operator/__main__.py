@@ -172,7 +172,11 @@ def import_(kinds: tuple[str, ...], ids: tuple[str, ...], namespace: str, **valu
 @_option("--profile", ServerSettings, "profile")
 @_option("--page-size", ServerSettings, "page_size", int)
 @_option("--rate-limit", ServerSettings, "rate_limit", int)
+@_option("--retry-after", ServerSettings, "retry_after", bool)
 @_option("--latency", ServerSettings, "latency_seconds", DURATION)
+@_option("--echo-secrets", ServerSettings, "echo_secrets", bool)
+@_option("--unauthenticated-status", ServerSettings, "unauthenticated_status", int)
+@_option("--registered-id", ServerSettings, "registered_ids", multiple=True)
 @_option("--request-log", ServerSettings, "request_log", _FILE, hidden=True)
 @_option("--control", ServerSettings, "control", bool, is_flag=True, hidden=True)
 def serve_api(listen: str, **values: Any) -> None:
@@ -183,7 +187,8 @@ def serve_api(listen: str, **values: Any) -> None:
     host, _, port = listen.rpartition(":")
     if not host or not port.isdigit():
         raise click.BadParameter(f"{listen!r} is not HOST:PORT, such as 127.0.0.1:8080", param_hint="--listen")
-    values |= {"host": host.strip("[]"), "port": int(port)}
+    registered = values["registered_ids"] or None  # no id at all means that every one will do
+    values |= {"host": host.strip("[]"), "port": int(port), "registered_ids": registered}
     settings = _settings(ServerSettings, values)
     from edge_operator.server.serve import serve
 

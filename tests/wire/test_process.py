@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from edge_operator.__main__ import cli
+from edge_operator.server.settings import ServerSettings
 from wire.api import HEADERS, process
 from wire.cited import cites
 
@@ -39,6 +41,38 @@ async def test_every_option_acts(tmp_path: Path) -> None:
         assert [200, 200, 429] == statuses
 
 
+@cites("Secrets echoed", "Registered", "Status 401", "Status 429")
+async def test_what_the_assumptions_call_settings_are_options(tmp_path: Path) -> None:
+    options = (
+        "--echo-secrets",
+        "false",
+        "--unauthenticated-status",
+        "403",
+        "--retry-after",
+        "false",
+        "--rate-limit",
+        "3",
+    )
+    registered = ("--registered-id", "bkdhr_known", "--registered-id", "ipp_known")
+    async with process(tmp_path / "account.sqlite", *options, *registered) as (api, _):
+        assert 403 == (await api.call("GET", "/api_keys", headers={"Authorization": "Bearer wrong"})).status_code
+        target = {"monitoring": {"api_key": "k"}}
+        destination = await api.ok("POST", "/event_destinations", {"target": target})
+        assert destination["target"]["monitoring"]["api_key"] is None
+        known = {"backend": {"backend_id": "bkdhr_known"}, "ip_restriction": {"ip_policy_ids": ["ipp_known"]}}
+        await api.ok("POST", "/edges/tcp", known)
+        refused = await api.call("POST", "/edges/tcp", {"backend": {"backend_id": "bkdhr_other"}})
+        assert (400, True) == (refused.status_code, "bkdhr_other" in refused.json()["msg"])
+        limited = await api.call("GET", "/api_keys")
+        assert (429, False) == (limited.status_code, "retry-after" in limited.headers)
+
+
+def test_every_setting_of_the_server_is_an_option() -> None:
+    """Host and port are one: --listen."""
+    fields = {option.name for option in cli.commands["serve-api"].params} - {"listen"} | {"host", "port"}
+    assert fields == set(ServerSettings.model_fields)
+
+
 async def test_control_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:
     async with process(tmp_path / "account.sqlite") as (api, _):
         assert 404 == (await api.call("GET", "/_control/requests")).status_code
@@ -65,6 +99,9 @@ async def test_one_connection_serves_many_requests(tmp_path: Path) -> None:
         (("--page-size", "101"), "--page-size"),
         (("--page-size", "ten"), "--page-size"),
         (("--rate-limit", "0"), "--rate-limit"),
+        (("--retry-after", "soon"), "--retry-after"),
+        (("--echo-secrets", "perhaps"), "--echo-secrets"),
+        (("--unauthenticated-status", "404"), "--unauthenticated-status"),
         (("--latency", "soon"), "--latency"),
         (("--listen", "nowhere"), "--listen"),
         (("--colour", "blue"), "--colour"),
