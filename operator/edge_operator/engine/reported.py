@@ -2,8 +2,8 @@
 
 Everything in the read shape of a kind's collection, but for what the spec has a field for, for secrets (declared with
 `repr=False`), for what goes into the Secret instead, and for resources of other collections that come along
-(`routes` of an HTTPS edge). One exception: what the service settles for an issued object when the user leaves it open,
-its validity, is shown although the spec has fields for it.
+(`routes` of an HTTPS edge). One exception: what the service settles for good when the user leaves it open, the validity
+of a certificate and the owner of a token, is shown although the spec has fields for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from edge_operator.api.wire import Entity, Ref, Wire
-from edge_operator.declare import InPath, Issued, Kind, Part, Reissues, SentAs, TLSSecretRef, to_camel
+from edge_operator.declare import Immutable, InPath, Kind, Part, Reissues, SentAs, TLSSecretRef, to_camel
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def fields(kind: Kind[Any]) -> Tree:
         for wire in TLSSecretRef.wires
     }
     published = frozenset(output.source for output in kind.outputs if output.source != "id") | uploaded
-    return _remainder(read, spec, published, isinstance(kind.lifecycle, Issued))
+    return _remainder(read, spec, published)
 
 
 def values(kind: Kind[Any], answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,14 +67,14 @@ def _values(tree: Tree, answer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _remainder(read: type[Wire], spec: type[Part], published: frozenset[str], issued: bool) -> Tree:
+def _remainder(read: type[Wire], spec: type[Part], published: frozenset[str]) -> Tree:
     said = {_sent_as(name, shape): shape for name, shape in spec.model_fields.items()}
     found = []
     for name, shape in read.model_fields.items():
         stated, inner = said.get(_sent_as(name, shape)), _model(shape.annotation, Wire)
         if not shape.repr or name in published or (inner and issubclass(inner, Entity)):
             continue
-        if stated is None or (issued and _left_to_the_service(stated)):
+        if stated is None or _left_to_the_service(stated):
             found.append(_member(name, shape, _everything(inner) if inner else ()))
         elif inside := _inside(inner, stated):
             found.append(_member(name, shape, inside, stated.description))
@@ -84,7 +84,7 @@ def _remainder(read: type[Wire], spec: type[Part], published: frozenset[str], is
 def _inside(inner: Any, stated: FieldInfo) -> Tree:
     """What a nested shape says beyond the part of the spec that it answers to."""
     part = _model(stated.annotation, Part)
-    return _remainder(inner, part, frozenset(), False) if part and inner and inner is not Ref else ()
+    return _remainder(inner, part, frozenset()) if part and inner and inner is not Ref else ()
 
 
 def _everything(shape: type[Wire]) -> Tree:
@@ -97,10 +97,10 @@ def _member(name: str, shape: FieldInfo, inside: Tree, description: str | None =
 
 
 def _left_to_the_service(shape: FieldInfo) -> bool:
-    """Whether this field fixes a plain value of an issued object and may be left out."""
-    reissues = any(isinstance(mark, Reissues) for mark in shape.metadata)
+    """Whether this field fixes a plain value of the remote object and may be left out."""
+    fixed = any(isinstance(mark, Immutable | Reissues) for mark in shape.metadata)
     plain = any(get_origin(option) is Annotated and get_args(option)[0] is str for option in get_args(shape.annotation))
-    return reissues and not shape.is_required() and plain
+    return fixed and not shape.is_required() and plain
 
 
 def _sent_as(name: str, shape: FieldInfo) -> str:
