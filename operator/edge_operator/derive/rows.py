@@ -43,7 +43,9 @@ def spec(part: type[Part], schema: Schema) -> Table:
 _SHARED = frozenset(shared.alias for shared in project.fields(Publishing))
 
 
-def _walk(table: Table, part: type[Part], schema: Schema, path: str, *, sent: bool) -> None:
+def _walk(
+    table: Table, part: type[Part], schema: Schema, path: str, *, sent: bool, within: project.Field | None = None
+) -> None:
     table.rules += [(f"spec.{path}".rstrip("."), rule.message) for rule in part.rules]
     for member in project.fields(part):
         child = schema["properties"][member.alias]
@@ -54,13 +56,13 @@ def _walk(table: Table, part: type[Part], schema: Schema, path: str, *, sent: bo
         kind += f" like `{known}`" if known else ""
         travels = sent and not member.local
         meaning = " ".join((child["description"], *_notes(member, child)))
-        wires = ", ".join(f"`{wire}`" for wire in TLSSecretRef.wires) if tls else _wire(member)
+        wires = ", ".join(f"`{wire}`" for wire in TLSSecretRef.wires) if tls else _wire(member, within)
         wire = wires if travels else "never sent"
         table.rows.append(Row(here, kind, member.alias in schema.get("required", ()), meaning, wire))
         if member.part and not known:
             entry = f"{here}[]" if child["type"] == "array" else here
             table.seen[member.part] = entry
-            _walk(table, member.part, child.get("items", child), f"{entry}.", sent=travels)
+            _walk(table, member.part, child.get("items", child), f"{entry}.", sent=travels, within=member)
 
 
 def _type(member: project.Field, schema: Schema) -> str:
@@ -77,7 +79,9 @@ def _type(member: project.Field, schema: Schema) -> str:
             return "reference" if member.reference else str(schema["type"])
 
 
-def _wire(member: project.Field) -> str:
+def _wire(member: project.Field, within: project.Field | None) -> str:
+    if within and within.keyed:  # a list here, a map on the wire
+        return f"{'a name' if member.name == within.keyed.by else 'its value'} in `{within.wire}`"
     return f"`{{{member.in_path}}}` in the address" if member.in_path else f"`{member.wire}`"
 
 
