@@ -7,6 +7,8 @@ import re
 import httpx
 import pytest
 
+from edge_operator.server import keys
+
 from .account import KEY, Account, caller
 
 OTHER = "usr_another"
@@ -49,6 +51,33 @@ async def test_the_owner_defaults_to_the_caller_and_only_admins_set_another(acco
         refused = await theirs.post(path, json={"owner_id": seeded["owner_id"]})
         assert (refused.status_code, refused.json()["error_code"]) == (403, "ERR_OWNER_NOT_PERMITTED")
         assert "owner_id" in refused.json()["msg"]
+
+
+async def test_a_token_is_compared_in_constant_time(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return False
+
+    monkeypatch.setattr(keys.hmac, "compare_digest", compare)
+    assert (await account.client.get("/api_keys")).status_code == 401
+    assert [(32, 32)] == [(len(one), len(other)) for one, other in compared]
+
+
+async def test_owners_share_the_account_and_only_the_first_is_its_admin(account: Account) -> None:
+    first, second = f"usr_{'a' * 27}", f"usr_{'b' * 27}"
+    tokens = [(await account.make("/api_keys", owner_id=owner))["token"] for owner in (first, second)]
+    theirs = [caller(account.app, key=token) for token in tokens]
+    made = [(await one.post("/credentials", json={})).json() for one in theirs]
+    assert [first, second] == [one["owner_id"] for one in made]
+    assert (await theirs[0].get(f"/credentials/{made[1]['id']}")).json()["owner_id"] == second
+    for one, other in zip(theirs, (second, first), strict=True):
+        assert (await one.post("/api_keys", json={"owner_id": other})).status_code == 403
+    heir = (await theirs[0].post("/api_keys", json={})).json()
+    assert (
+        await caller(account.app, key=heir["token"]).post("/api_keys", json={"owner_id": second})
+    ).status_code == 403
 
 
 async def test_an_owner_must_be_a_user_and_cannot_be_changed(account: Account) -> None:

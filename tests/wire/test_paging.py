@@ -60,6 +60,16 @@ async def test_addresses_in_answers_are_on_the_host_that_the_caller_used(host: s
 
 
 @cites("Paging links")
+async def test_what_a_proxy_says_of_the_host_changes_no_address() -> None:
+    forwarded = {"X-Forwarded-Host": "evil.example.com", "X-Forwarded-Proto": "https", "X-Forwarded-Port": "444"}
+    async with serving() as api:
+        await _backends(api, 2)
+        plain = await api.ok("GET", "/backends/failover?limit=1")
+        headers = {**forwarded, "Forwarded": "host=evil.example.com;proto=https"}
+        assert plain == await api.ok("GET", "/backends/failover?limit=1", headers=headers)
+
+
+@cites("Paging links")
 @pytest.mark.parametrize("host", ["evil.example.com/path", "a b", "user@host", "host:port", "http://host"])
 async def test_a_host_header_that_is_no_host_is_refused(host: str) -> None:
     async with serving() as api:
