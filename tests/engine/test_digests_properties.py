@@ -10,7 +10,8 @@ from edge_operator.engine import digests
 KEY, OTHER = b"0123456789abcdef0123456789abcdef", b"another key of the operator's...."
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
 )
 
 

@@ -20,9 +20,10 @@ nonces = st.from_regex(r"[a-z0-9]{1,32}", fullmatch=True)
 owners = st.builds(marker.owner, st.just(CLUSTER), st.just(UID), nonces, names, names)
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
 )
-objects = st.dictionaries(st.text(), values)
+objects = st.dictionaries(st.text(), values, max_size=4)
 layouts = st.sampled_from([{}, {"indent": 2}, {"separators": (",", ":")}, {"ensure_ascii": False}])
 spaces = st.text(" \n\t\r", max_size=3)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import cache
 from textwrap import dedent, indent
 from typing import Any
 
@@ -29,7 +31,12 @@ def file(kind: CustomResource[Any]) -> str:
 
 def manifests(kind: CustomResource[Any]) -> list[dict[str, Any]]:
     """The same as objects; the resource itself is the last."""
-    return documents.load(text(kind))
+    return deepcopy(_loaded(text(kind)))
+
+
+@cache
+def _loaded(sample: str) -> list[dict[str, Any]]:
+    return documents.load(sample)
 
 
 def spec(kind: CustomResource[Any]) -> dict[str, Any]:
