@@ -37,8 +37,12 @@ EventDestination         /event_destinations
 KINDS: Final = dict(line.split() for line in _KINDS.strip().splitlines())
 """The kind of custom resource for each collection of the API document."""
 
-NOT_YET: Final = {"/tunnel_sessions": "sessions are made by agents, and have no kind yet"}
-"""Collections without a kind, each with the reason. A row that is no longer true fails."""
+SHOWN: Final[dict[str, str]] = {}
+"""Resources that nobody's request makes: the kind, and the collection whose answers its status shows."""
+OTHERS: Final[frozenset[str]] = frozenset()
+"""Resources of which the document says nothing."""
+NOT_YET: Final = {"/tunnel_sessions": "sessions and orders to their agents have no resource yet"}
+"""Collections without a resource, each with the reason. A row that is no longer true fails."""
 
 _UINT32: Final = "0..4294967295"
 _FIELDS: Final = f"""
@@ -191,20 +195,24 @@ LEFT_OUT: Final = {
 """Members of answers that no status shows although no spec says them, each with the reason."""
 
 
+def collection(kind: str) -> str:
+    return KINDS.get(kind) or SHOWN[kind]
+
+
 def shape(kind: str) -> str:
     """The shape of what this kind of resource stands for, as it is answered."""
-    return next(o.answer for o in document.OPERATIONS if o.path == KINDS[kind] and o.answer) or ""
+    return next(o.answer for o in document.OPERATIONS if o.path == collection(kind) and o.answer) or ""
 
 
 def body(kind: str) -> dict[str, str]:
     """The ids in the address and the members of the body that make one; none where agents make them."""
-    made = [o.sent or {} for o in document.OPERATIONS if o.method == "POST" and o.path == KINDS[kind]]
+    made = [o.sent or {} for o in document.OPERATIONS if o.method == "POST" and o.path == collection(kind)]
     return {**dict.fromkeys(in_path(kind), "id"), **(made[0] if made else {})}
 
 
 def in_path(kind: str) -> list[str]:
     """The ids of parents in the collection's address."""
-    return re.findall(r"{(\w+)}", KINDS[kind])
+    return re.findall(r"{(\w+)}", collection(kind))
 
 
 @dataclass(frozen=True)
@@ -260,12 +268,12 @@ def crds() -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the reference: its rows by path, and the address of the collection that it names."""
+    """A page of the reference: the collection and prefix that it names, if any, and its rows by path."""
 
     collection: str
+    prefix: str
     spec: dict[str, tuple[str, ...]]
     status: dict[str, tuple[str, ...]]
-    prefix: str
 
     def row(self, path: str) -> tuple[str, ...] | None:
         """Type, meaning and wire name; a part that is described as like another one is found there."""
@@ -279,16 +287,17 @@ class Page:
 
 
 def pages() -> dict[str, Page]:
-    """Every page of a kind in `docs/reference`, by the kind in its title."""
+    """Every page of a resource in `docs/reference`, by the kind in its title."""
     found = {}
     for file in sorted((ROOT / "docs" / "reference").glob("*.md")):
         text = file.read_text(encoding="utf-8")
-        if collection := re.search(r"^\| Collection of the management API \| `([^`]+)` \|$", text, re.MULTILINE):
+        if "\n## spec\n" in text:
             title = re.search(r"^# (\w+)$", text, re.MULTILINE)
-            prefix = re.search(r"^\| Id \| starts with `([^`]+)` \|$", text, re.MULTILINE)
             assert title, file
-            assert prefix, file
-            found[title[1]] = Page(collection[1], _rows(text, "spec"), _rows(text, "status"), prefix[1])
+            collection = re.search(r"^\| Collection of the management API \| `([^`]+)` \|$", text, re.MULTILINE)
+            prefix = re.search(r"^\| Id \| starts with `([^`]+)` \|$", text, re.MULTILINE)
+            head = (collection[1] if collection else "", prefix[1] if prefix else "")
+            found[title[1]] = Page(*head, _rows(text, "spec"), _rows(text, "status"))
     return found
 
 

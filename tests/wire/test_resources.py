@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from wire import document, resources, shapes
-from wire.resources import KINDS, Field, Page, Schema, spelt
+from wire.resources import KINDS, NOT_YET, OTHERS, SHOWN, Field, Page, Schema, spelt
 
 CRDS = resources.crds()
 PAGES = resources.pages()
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
+every_answer = pytest.mark.parametrize("kind", [*KINDS, *SHOWN])
 
 
 def fields(kind: str) -> list[Field]:
@@ -29,15 +30,16 @@ def fields(kind: str) -> list[Field]:
 # Which there are -----------------------------------------------------------------------------
 
 
-def test_every_collection_of_the_document_has_a_kind_or_a_reason() -> None:
+def test_every_collection_of_the_document_has_a_resource_or_a_reason() -> None:
     collections = {o.path for o in document.OPERATIONS if o.answer in document.PREFIXES and "{id}" not in o.path}
-    assert collections == {*KINDS.values(), *resources.NOT_YET}
-    assert all(resources.NOT_YET.values())
+    assert collections == {*KINDS.values(), *SHOWN.values(), *NOT_YET}
+    assert not NOT_YET.keys() & {*KINDS.values(), *SHOWN.values()}
+    assert all(NOT_YET.values())
 
 
-def test_every_crd_and_every_page_is_of_a_kind_with_its_collection() -> None:
-    assert CRDS.keys() == KINDS.keys() == PAGES.keys()
-    assert {kind: page.collection for kind, page in PAGES.items()} == KINDS
+def test_every_crd_and_every_page_is_of_a_known_resource_with_its_collection() -> None:
+    assert CRDS.keys() == PAGES.keys() == {*KINDS, *SHOWN, *OTHERS}
+    assert {kind: page.collection for kind, page in PAGES.items() if page.collection} == KINDS
 
 
 def test_what_is_said_of_fields_is_said_of_members_that_there_are() -> None:
@@ -278,7 +280,7 @@ def _status(kind: str, path: str) -> Schema | None:
     return schema
 
 
-@every_kind
+@every_answer
 def test_every_member_of_an_answer_that_the_spec_does_not_say_is_in_the_status_or_left_out_for_a_reason(
     kind: str,
 ) -> None:
@@ -287,7 +289,7 @@ def test_every_member_of_an_answer_that_the_spec_does_not_say_is_in_the_status_o
     assert absent == {member for member in resources.LEFT_OUT if member.partition(".")[0] == shape}
 
 
-@every_kind
+@every_answer
 def test_a_member_of_a_status_has_the_type_of_the_answers(kind: str) -> None:
     words = {"bool": "boolean", "int": "integer", "list": "array"}
     for path, member, type_ in unsaid(kind):
@@ -299,7 +301,7 @@ def test_a_member_of_a_status_has_the_type_of_the_answers(kind: str) -> None:
                 assert below == {name.lower() for name in schema["properties"]}, member
 
 
-@every_kind
+@every_answer
 def test_what_the_service_settles_when_the_spec_leaves_it_open_is_in_the_status(kind: str) -> None:
     """The end of a certificate and the owner of a token. What a module is left open in stays with the service."""
     open_ = [f for f in fields(kind) if "." not in f.path and (f.said.settled is not None or f.member == "owner_id")]
@@ -313,7 +315,7 @@ def _leaves(schema: Schema, path: str = "") -> Iterator[str]:
         yield from _leaves(inner, f"{path}{name}.")
 
 
-@every_kind
+@every_answer
 def test_a_status_has_nothing_else_and_no_secret(kind: str) -> None:
     whole = {path.replace("_", "").lower() for path, _, _ in unsaid(kind)}
     known = whole | {field.path.lower() for field in fields(kind)}
@@ -325,7 +327,7 @@ def test_a_status_has_nothing_else_and_no_secret(kind: str) -> None:
     assert [] == [path for path, low in leaves.items() if low.rpartition(".")[2] in secrets]
 
 
-@every_kind
+@every_answer
 def test_the_reference_page_has_every_member_of_the_status(kind: str) -> None:
     own = [name for name in CRDS[kind]["status"]["properties"] if name in resources.OPERATORS_STATUS]
     paths = [path for path, _, _ in unsaid(kind) if _status(kind, path) is not None]
