@@ -109,7 +109,8 @@ class Format:
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Any:
         schema = dict(handler(core))
-        rule = {"rule": f"self.matches('^{self.regex}$')", "message": self.message}
+        regex = self.regex.replace("\\", "\\\\")  # as a CEL string has it
+        rule = {"rule": f"self.matches('^{regex}$')", "message": self.message}
         return {**schema, "x-kubernetes-validations": [*schema.get("x-kubernetes-validations", ()), rule]}
 
     def _checked(self, value: str) -> str:

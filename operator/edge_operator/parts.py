@@ -243,7 +243,9 @@ class OAuth(Session):
     """Seconds after which user state is refreshed from the identity provider and authorization checked again."""
 
 
+_HOST = r"([^]:/\[ ]+|\[[0-9A-Fa-f:.]+\])"
+_PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 Hostport = Annotated[
-    str, MinLen(3), MaxLen(260), Format("[^:]+:[1-9][0-9]{0,4}", "should be host:port, such as app.example.com:443")
+    str, MinLen(3), MaxLen(260), Format(f"{_HOST}:{_PORT}", "should be host:port, such as app.example.com:443")
 ]
 Hostports = Annotated[list[Hostport], MinLen(1), MaxLen(64), Unordered()]
