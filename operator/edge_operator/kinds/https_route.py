@@ -10,6 +10,7 @@ from edge_operator import parts
 from edge_operator.api import catalog
 from edge_operator.declare import (
     Column,
+    Format,
     Guard,
     Immutable,
     InPath,
@@ -28,7 +29,9 @@ class Spec(Described):
     """The HTTPSEdge that the route belongs to; cannot be changed."""
     match_type: Literal["exact_path", "path_prefix"]
     """How match is compared."""
-    match: Annotated[str, MinLen(1), MaxLen(2048)]
+    match: Annotated[
+        str, MinLen(1), MaxLen(2048), Format("([^/?#: ]+)?(/[^?# ]*)?", "should be /path, host or host/path")
+    ]
     """Which requests the route takes, of the forms /path, host, or host/path."""
     backend: Sub[parts.Backend] = None
     """Where requests go."""
