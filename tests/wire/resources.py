@@ -39,7 +39,7 @@ KINDS: Final = dict(line.split() for line in _KINDS.strip().splitlines())
 
 SHOWN: Final[dict[str, str]] = {}
 """Resources that nobody's request makes: the kind, and the collection whose answers its status shows."""
-OTHERS: Final[frozenset[str]] = frozenset()
+OTHERS: Final = frozenset({"Connection", "ClusterConnection"})
 """Resources of which the document says nothing."""
 NOT_YET: Final = {"/tunnel_sessions": "sessions and orders to their agents have no resource yet"}
 """Collections without a resource, each with the reason. A row that is no longer true fails."""
@@ -173,7 +173,7 @@ MARKER_BYTES: Final = 256
 
 _SECRET: Final = ("secretName", "secretTemplate")
 _CERTIFICATE: Final = ("privateKey", "allowAnyPrincipal", "validFor", "renewBefore", *_SECRET)
-_OPERATORS: Final = ("externalID", "deletionPolicy", "managementPolicy", "onRemoteMissing")
+_OPERATORS: Final = ("connectionRef", "externalID", "deletionPolicy", "managementPolicy", "onRemoteMissing")
 OPERATORS_FIELDS: Final = {
     **dict.fromkeys(KINDS, _OPERATORS),
     **dict.fromkeys(("APIKey", "TunnelCredential"), (*_OPERATORS, *_SECRET, "rotation")),
