@@ -150,7 +150,7 @@ class Index:
 
     def using(self, connection: ConnectionKey) -> Iterator[Entry]:
         """Resources that go through a connection."""
-        return iter([self._entries[key] for key in self._through.get(connection, ())])
+        return iter([self._entries[key] for key in sorted(self._through.get(connection, ()))])
 
     def waiting_for(self, connection: ConnectionKey) -> list[Key]:
         """Resources that go through a connection, were looked at, and are not in sync."""
