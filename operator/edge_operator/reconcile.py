@@ -8,24 +8,22 @@ Reading happens in `_resolve` and `observe`, deciding in `engine`, writing in `e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pydantic import ValidationError
 
-from edge_operator.declare import Token
-from edge_operator.engine import conditions, plan, project, references, reported, state
-from edge_operator.engine import verdict as judging
+from edge_operator.deletion import delete
+from edge_operator.engine import plan, project, references, state
 from edge_operator.engine.conditions import Verdict
 from edge_operator.engine.operations import Create, Missing, Plan, Restart, Stalled, Unsupported, Waiting, shown
-from edge_operator.engine.reasons import Events, Ready, Stalls, Waits
+from edge_operator.engine.reasons import Ready, Stalls, Waits
 from edge_operator.engine.references import Named
-from edge_operator.engine.state import Desired, Recorded, Sight
+from edge_operator.engine.state import Desired, Sight
 from edge_operator.execute import Progress, execute
-from edge_operator.observe import observe, recover
+from edge_operator.observe import observe
 from edge_operator.policies import Policies
-from edge_operator.ports import Outcome, Owned, Pass, Resource, Snapshot
+from edge_operator.ports import Outcome, Pass, Resource, Snapshot
+from edge_operator.report import WOKEN, held, report, verdict_of
 
 
 async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = None) -> Outcome:
@@ -37,11 +35,11 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
         Restart: the resource changed meanwhile; begin again from a live read.
     """
     if resource["metadata"].get("deletionTimestamp"):
-        return await _delete(line, resource)
+        return await delete(line, resource)
     progress = Progress(resource, state.recorded(resource, line.identity.key))
     annotations = resource["metadata"].get("annotations") or {}
     if annotations.get(state.PAUSED) == "true":
-        return await _report(line, progress, _held(progress.recorded), None, None)
+        return await report(line, progress, held(progress.recorded), None, None)
     wanted: Desired | None = None
     todo: Plan | None = None
     try:
@@ -59,17 +57,17 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
         verdict = _success(wanted, todo)
     except (Waiting, Stalled, Unsupported) as ended:
         if (pause := _patience(line, progress, ended)) > 0:
-            return Outcome(ready=False, reason=str(_verdict(ended, progress).reason), after_seconds=pause)
-        return await _report(line, progress, _verdict(ended, progress), wanted, todo, ended)
+            return Outcome(ready=False, reason=str(verdict_of(ended, progress).reason), after_seconds=pause)
+        return await report(line, progress, verdict_of(ended, progress), wanted, todo, ended)
     except Missing as gone:
         if line.memory.doubted and progress.answer is not None:
             denied = Waiting(Waits.SERVICE_UNAVAILABLE, f"the service returns the object and then denies it: {gone}")
-            return await _report(line, progress, _verdict(denied, progress), wanted, todo, denied)
+            return await report(line, progress, verdict_of(denied, progress), wanted, todo, denied)
         # Only a read can say so for sure; the next pass makes it, and nothing was changed on this word alone.
         line.memory.doubted = True
         return Outcome(ready=False, reason=f"Missing {gone}", again=True)
     line.memory.doubted, line.memory.waiting_since = False, None
-    return await _report(line, progress, verdict, wanted, todo)
+    return await report(line, progress, verdict, wanted, todo)
 
 
 @dataclass(frozen=True)
@@ -132,14 +130,12 @@ async def _resolve(line: Pass, spec: Policies) -> Desired:
 
 PATIENCE_SECONDS = 1.0
 """How long a first wait for a neighbour goes unsaid: applied together, most of them are there by then."""
-_WOKEN = (Waits.REFERENCE_NOT_READY, Waits.SECRET_NOT_READY, Waits.CONNECTION_NOT_READY)
-"""What the index or the connection wakes a resource from; there is nothing to try in between."""
 
 
 def _patience(line: Pass, progress: Progress, ended: Waiting | Stalled | Unsupported) -> float:
     """Seconds for which a wait that nobody was told of yet stays unsaid, which saves the write that says so."""
     told = bool(progress.recorded.status.get("conditions"))
-    if told or progress.changed or not isinstance(ended, Waiting) or ended.reason not in _WOKEN:
+    if told or progress.changed or not isinstance(ended, Waiting) or ended.reason not in WOKEN:
         return 0.0
     now = line.world.monotonic()
     if line.memory.waiting_since is None:
@@ -167,178 +163,6 @@ def _success(wanted: Desired, todo: Plan) -> Verdict:
         )
         return Verdict(Ready.OBSERVED, f"the remote object {text}", drift=todo.drift)
     return Verdict(Ready.AVAILABLE, "the remote object is as the spec says")
-
-
-def _verdict(ended: Waiting | Stalled | Unsupported, progress: Progress) -> Verdict:
-    """What to say of a pass that ended early. While it is searched for what was refused, the refusal stays said."""
-    if isinstance(ended, Unsupported):
-        return Verdict(Stalls.OPERATION_UNSUPPORTED, str(ended))
-    if ended.reason is Waits.RECOVERING and (said := _said(progress.recorded)) is not None:
-        same = said.generation == progress.resource["metadata"].get("generation")
-        if same and (isinstance(said.verdict.reason, Stalls) or said.verdict.reason is Waits.CONFLICT):
-            return said.verdict
-    return Verdict(ended.reason, ended.message)
-
-
-@dataclass(frozen=True)
-class _Said:
-    """What Ready says now, and of which generation."""
-
-    verdict: Verdict
-    generation: int
-
-
-def _said(recorded: Recorded) -> _Said | None:
-    ready = next((c for c in recorded.status.get("conditions") or () if c["type"] == "Ready"), None)
-    words = {str(r): r for family in (Ready, Waits, Stalls) for r in family}
-    if ready is None or ready["reason"] not in words:
-        return None
-    return _Said(Verdict(words[ready["reason"]], ready["message"]), ready.get("observedGeneration", -1))
-
-
-def _held(recorded: Recorded) -> Verdict:
-    """A paused resource keeps saying what it said."""
-    said = _said(recorded)
-    if said is None:
-        return Verdict(Waits.PROGRESSING, "reconciliation is paused by annotation", paused=True)
-    return replace(said.verdict, paused=True)
-
-
-async def _report(
-    line: Pass,
-    progress: Progress,
-    verdict: Verdict,
-    wanted: Desired | None,
-    todo: Plan | None,
-    ended: Waiting | Stalled | Unsupported | None = None,
-) -> Outcome:
-    """Write the status if it says something new, tell what was done, and say when to come back."""
-    before = progress.recorded.status
-    after = _status(line, progress, verdict, wanted, complete=ended is None and todo is not None)
-    patch = conditions.difference(before, after)
-    if patch:
-        await line.cluster.write_status(line.kind, progress.resource, patch)
-    if todo is not None and ended is None and todo.event is not None:
-        line.cluster.tell(progress.resource, todo.event, _story(todo, after))
-    elif patch and isinstance(ended, Stalled | Unsupported):
-        line.cluster.tell(progress.resource, verdict.reason, verdict.message, warning=True)
-    dues = [p.delete_after for p in progress.recorded.previous]
-    if todo is not None and todo.due is not None:
-        dues.append(todo.due)
-    after_seconds = ended.after_seconds if isinstance(ended, Waiting) else None
-    return Outcome(
-        ready=verdict.ready,
-        reason=str(verdict.reason),
-        due=min(dues, default=None) if ended is None else None,
-        after_seconds=after_seconds,
-        failed=isinstance(ended, Waiting) and ended.reason not in _WOKEN,
-        changed=progress.changed or bool(patch),
-        event=todo.event if todo is not None and ended is None else None,
-    )
-
-
-def _status(
-    line: Pass, progress: Progress, verdict: Verdict, wanted: Desired | None, *, complete: bool
-) -> dict[str, Any]:
-    """The whole status after this pass."""
-    meta, now = progress.resource["metadata"], progress.recorded
-    status: dict[str, Any] = {**now.status}
-    if progress.answer is not None:
-        gone = {f.name for f in reported.fields(line.kind) if progress.answer.get(f.wire, f) is None}
-        status = {k: v for k, v in status.items() if k not in gone} | reported.values(line.kind, progress.answer)
-    if progress.fresh or (complete and now.nonce is None):
-        status |= {"nonce": now.claim, "path": dict(now.path)}
-    observing = wanted is not None and wanted.spec.management_policy == "Observe"
-    if wanted is not None and not observing and (complete or progress.changed):
-        status["applied"] = _applied(progress, wanted, complete=complete)
-        if complete and line.kind.outputs and not (wanted.adopted and isinstance(line.kind.lifecycle, Token)):
-            status["secretName"] = judging.secret_name(wanted)
-    status["previous"] = [p.to_status() for p in now.previous]
-    if progress.secret is not None:
-        status["secretName"] = progress.secret
-    if complete and (asked := state.requested(meta)):
-        status["lastHandledReconcileAt"] = asked
-    if complete and (rotated := state.rotation(meta, now.status)):
-        status["lastHandledRotateAt"] = rotated
-    generation = meta.get("generation", 1)
-    if verdict.paused:  # what is paused has not looked at the newest spec
-        generation = max(now.status.get("observedGeneration", -1), 1)
-    status["conditions"] = conditions.conditions(
-        verdict, now.status.get("conditions") or (), generation, line.world.now()
-    )
-    status["observedGeneration"] = generation
-    return {k: v for k, v in status.items() if v not in ([], {}, None)}
-
-
-def _applied(progress: Progress, wanted: Desired, *, complete: bool) -> Mapping[str, str]:
-    """Digests of what the remote object is known to hold after this pass."""
-    if complete:
-        return wanted.applied
-    return {**progress.recorded.applied, **progress.sent(wanted)}
-
-
-def _story(todo: Plan, status: Mapping[str, Any]) -> str:
-    """What an event says was done: `updated bkdwd_1: backends`."""
-    what = {
-        Events.CREATED: "created",
-        Events.UPDATED: "updated",
-        Events.DRIFT_CORRECTED: "undid a change made elsewhere in",
-        Events.CERTIFICATE_ISSUED: f"issued into Secret {status.get('secretName')}:",
-        Events.TOKEN_ISSUED: f"wrote a token into Secret {status.get('secretName')}:",
-        Events.CERTIFICATE_UPLOADED: "uploaded",
-        Events.RECOVERED: "found again after an interrupted creation:",
-        Events.ADOPTED: "adopted",
-        Events.REPLACED: "created in place of one that vanished:",
-    }
-    detail = ", ".join(todo.drift) or todo.why
-    return (
-        f"{what.get(todo.event, 'changed') if todo.event else ''} {status.get('id')}{f': {detail}' if detail else ''}"
-    )
-
-
-async def _delete(line: Pass, resource: Resource) -> Outcome:
-    """Delete what is ours, then let the resource go. References are not resolved: ids come from status and marker."""
-    progress = Progress(resource, state.recorded(resource, line.identity.key))
-    if not progress.recorded.finalizer:
-        return Outcome(ready=False, reason=str(Waits.DELETING))
-    meta, spec = resource["metadata"], resource.get("spec") or {}
-    annotations = meta.get("annotations") or {}
-    secret = (spec.get("secretName") or judging.default_secret(line.kind, meta["name"])) if line.kind.outputs else None
-    abandoned = annotations.get(state.ABANDON) == "true"
-    retain = spec.get("deletionPolicy") == "Retain"
-    try:
-        found: Sequence[Owned] = ()
-        if not abandoned:
-            _may_go(line, resource)
-            found = () if retain else await recover(line, progress.recorded, None)
-        objects = tuple((o.id, o.path) for o in found)
-        for operation in plan.farewell(progress.recorded, objects, retain=retain or abandoned, secret=secret):
-            await execute(line, None, operation, progress)
-    except (Waiting, Stalled, Unsupported) as ended:
-        return await _report(line, progress, _verdict(ended, progress), None, None, ended)
-    event, said = _goodbye(progress.recorded, spec, abandoned=abandoned)
-    line.cluster.tell(resource, event, said, warning=abandoned)
-    return Outcome(ready=False, reason=str(event), changed=True, gone=True, event=event)
-
-
-def _may_go(line: Pass, resource: Resource) -> None:
-    """Nothing, unless something holds the deletion up."""
-    if (resource["metadata"].get("annotations") or {}).get(state.PAUSED) == "true":
-        raise Waiting(Waits.DELETION_BLOCKED, "paused by annotation; take it off to go on")
-    if using := line.cluster.dependants(line.kind, resource):
-        more = f" and {len(using) - 5} more" if len(using) > 5 else ""
-        raise Waiting(Waits.DELETION_BLOCKED, f"still used by {', '.join(using[:5])}{more}; delete them first")
-
-
-def _goodbye(recorded: Recorded, spec: Mapping[str, Any], *, abandoned: bool) -> tuple[Events, str]:
-    if abandoned:
-        return (
-            Events.ABANDONED,
-            f"let go as asked; {recorded.id or 'a remote object, if there is one,'} stays in the account",
-        )
-    if spec.get("deletionPolicy") == "Retain":
-        return Events.RETAINED, f"{recorded.id} stays in the account, as deletionPolicy says"
-    return Events.DELETED, f"deleted {recorded.id}" if recorded.id else "deleted; there was no remote object"
 
 
 __all__ = ["Restart", "reconcile"]

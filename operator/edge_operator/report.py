@@ -1,0 +1,147 @@
+"""Ends a pass: what to say of it in the status, in an event, and to the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from edge_operator.declare import Token
+from edge_operator.engine import conditions, reported, state
+from edge_operator.engine import verdict as judging
+from edge_operator.engine.conditions import Verdict
+from edge_operator.engine.operations import Plan, Stalled, Unsupported, Waiting
+from edge_operator.engine.reasons import Events, Ready, Stalls, Waits
+from edge_operator.engine.state import Desired, Recorded
+from edge_operator.execute import Progress
+from edge_operator.ports import Outcome, Pass
+
+WOKEN = (Waits.REFERENCE_NOT_READY, Waits.SECRET_NOT_READY, Waits.CONNECTION_NOT_READY)
+"""What the index or the connection wakes a resource from; there is nothing to try in between."""
+
+
+def verdict_of(ended: Waiting | Stalled | Unsupported, progress: Progress) -> Verdict:
+    """What to say of a pass that ended early. While it is searched for what was refused, the refusal stays said."""
+    if isinstance(ended, Unsupported):
+        return Verdict(Stalls.OPERATION_UNSUPPORTED, str(ended))
+    if ended.reason is Waits.RECOVERING and (said := _said(progress.recorded)) is not None:
+        same = said.generation == progress.resource["metadata"].get("generation")
+        if same and (isinstance(said.verdict.reason, Stalls) or said.verdict.reason is Waits.CONFLICT):
+            return said.verdict
+    return Verdict(ended.reason, ended.message)
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What Ready says now, and of which generation."""
+
+    verdict: Verdict
+    generation: int
+
+
+def _said(recorded: Recorded) -> _Said | None:
+    ready = next((c for c in recorded.status.get("conditions") or () if c["type"] == "Ready"), None)
+    words = {str(r): r for family in (Ready, Waits, Stalls) for r in family}
+    if ready is None or ready["reason"] not in words:
+        return None
+    return _Said(Verdict(words[ready["reason"]], ready["message"]), ready.get("observedGeneration", -1))
+
+
+def held(recorded: Recorded) -> Verdict:
+    """A paused resource keeps saying what it said."""
+    said = _said(recorded)
+    if said is None:
+        return Verdict(Waits.PROGRESSING, "reconciliation is paused by annotation", paused=True)
+    return replace(said.verdict, paused=True)
+
+
+async def report(
+    line: Pass,
+    progress: Progress,
+    verdict: Verdict,
+    wanted: Desired | None,
+    todo: Plan | None,
+    ended: Waiting | Stalled | Unsupported | None = None,
+) -> Outcome:
+    """Write the status if it says something new, tell what was done, and say when to come back."""
+    before = progress.recorded.status
+    after = _status(line, progress, verdict, wanted, complete=ended is None and todo is not None)
+    patch = conditions.difference(before, after)
+    if patch:
+        await line.cluster.write_status(line.kind, progress.resource, patch)
+    if todo is not None and ended is None and todo.event is not None:
+        line.cluster.tell(progress.resource, todo.event, _story(todo, after))
+    elif patch and isinstance(ended, Stalled | Unsupported):
+        line.cluster.tell(progress.resource, verdict.reason, verdict.message, warning=True)
+    dues = [p.delete_after for p in progress.recorded.previous]
+    if todo is not None and todo.due is not None:
+        dues.append(todo.due)
+    after_seconds = ended.after_seconds if isinstance(ended, Waiting) else None
+    return Outcome(
+        ready=verdict.ready,
+        reason=str(verdict.reason),
+        due=min(dues, default=None) if ended is None else None,
+        after_seconds=after_seconds,
+        failed=isinstance(ended, Waiting) and ended.reason not in WOKEN,
+        changed=progress.changed or bool(patch),
+        event=todo.event if todo is not None and ended is None else None,
+    )
+
+
+def _status(
+    line: Pass, progress: Progress, verdict: Verdict, wanted: Desired | None, *, complete: bool
+) -> dict[str, Any]:
+    """The whole status after this pass."""
+    meta, now = progress.resource["metadata"], progress.recorded
+    status: dict[str, Any] = {**now.status}
+    if progress.answer is not None:
+        gone = {f.name for f in reported.fields(line.kind) if progress.answer.get(f.wire, f) is None}
+        status = {k: v for k, v in status.items() if k not in gone} | reported.values(line.kind, progress.answer)
+    if progress.fresh or (complete and now.nonce is None):
+        status |= {"nonce": now.claim, "path": dict(now.path)}
+    observing = wanted is not None and wanted.spec.management_policy == "Observe"
+    if wanted is not None and not observing and (complete or progress.changed):
+        status["applied"] = _applied(progress, wanted, complete=complete)
+        if complete and line.kind.outputs and not (wanted.adopted and isinstance(line.kind.lifecycle, Token)):
+            status["secretName"] = judging.secret_name(wanted)
+    status["previous"] = [p.to_status() for p in now.previous]
+    if progress.secret is not None:
+        status["secretName"] = progress.secret
+    if complete and (asked := state.requested(meta)):
+        status["lastHandledReconcileAt"] = asked
+    if complete and (rotated := state.rotation(meta, now.status)):
+        status["lastHandledRotateAt"] = rotated
+    generation = meta.get("generation", 1)
+    if verdict.paused:  # what is paused has not looked at the newest spec
+        generation = max(now.status.get("observedGeneration", -1), 1)
+    status["conditions"] = conditions.conditions(
+        verdict, now.status.get("conditions") or (), generation, line.world.now()
+    )
+    status["observedGeneration"] = generation
+    return {k: v for k, v in status.items() if v not in ([], {}, None)}
+
+
+def _applied(progress: Progress, wanted: Desired, *, complete: bool) -> Mapping[str, str]:
+    """Digests of what the remote object is known to hold after this pass."""
+    if complete:
+        return wanted.applied
+    return {**progress.recorded.applied, **progress.sent(wanted)}
+
+
+def _story(todo: Plan, status: Mapping[str, Any]) -> str:
+    """What an event says was done: `updated bkdwd_1: backends`."""
+    what = {
+        Events.CREATED: "created",
+        Events.UPDATED: "updated",
+        Events.DRIFT_CORRECTED: "undid a change made elsewhere in",
+        Events.CERTIFICATE_ISSUED: f"issued into Secret {status.get('secretName')}:",
+        Events.TOKEN_ISSUED: f"wrote a token into Secret {status.get('secretName')}:",
+        Events.CERTIFICATE_UPLOADED: "uploaded",
+        Events.RECOVERED: "found again after an interrupted creation:",
+        Events.ADOPTED: "adopted",
+        Events.REPLACED: "created in place of one that vanished:",
+    }
+    detail = ", ".join(todo.drift) or todo.why
+    return (
+        f"{what.get(todo.event, 'changed') if todo.event else ''} {status.get('id')}{f': {detail}' if detail else ''}"
+    )
