@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from edge_operator.engine import plan, state
+from edge_operator.engine import ownership, plan, state
 from edge_operator.engine import verdict as judging
 from edge_operator.engine.operations import Stalled, Unsupported, Waiting
-from edge_operator.engine.reasons import Events, Waits
+from edge_operator.engine.reasons import Events, Stalls, Waits
 from edge_operator.engine.state import Recorded
 from edge_operator.execute import Progress, execute
 from edge_operator.observe import recover
 from edge_operator.ports import Outcome, Owned, Pass, Resource
-from edge_operator.report import report, verdict_of
+from edge_operator.report import report, said, verdict_of
 
 
 async def delete(line: Pass, resource: Resource) -> Outcome:
@@ -22,40 +23,64 @@ async def delete(line: Pass, resource: Resource) -> Outcome:
     if not progress.recorded.finalizer:
         return Outcome(ready=False, reason=str(Waits.DELETING))
     meta, spec = resource["metadata"], resource.get("spec") or {}
-    annotations = meta.get("annotations") or {}
     secret = (spec.get("secretName") or judging.default_secret(line.kind, meta["name"])) if line.kind.outputs else None
-    abandoned = annotations.get(state.ABANDON) == "true"
-    retain = spec.get("deletionPolicy") == "Retain"
     try:
-        found: Sequence[Owned] = ()
-        if not abandoned:
-            _may_go(line, resource)
-            found = () if retain else await recover(line, progress.recorded, None)
+        kept = await _kept(line, resource, progress.recorded)
+        theirs = None if kept else await _theirs(line, progress.recorded, spec)
+        found: Sequence[Owned] = () if kept else await recover(line, progress.recorded, None)
         objects = tuple((o.id, o.path) for o in found)
-        for operation in plan.farewell(progress.recorded, objects, retain=retain or abandoned, secret=secret):
+        ours = replace(progress.recorded, id=None) if theirs else progress.recorded
+        for operation in plan.farewell(ours, objects, retain=kept is not None, secret=secret):
             await execute(line, None, operation, progress)
     except (Waiting, Stalled, Unsupported) as ended:
         return await report(line, progress, verdict_of(ended, progress), None, None, ended)
-    event, said = _goodbye(progress.recorded, spec, abandoned=abandoned)
-    line.cluster.tell(resource, event, said, warning=abandoned)
+    event, told = kept or theirs or _gone(progress.recorded)
+    line.cluster.tell(resource, event, told, warning=event is Events.ABANDONED)
     return Outcome(ready=False, reason=str(event), changed=True, gone=True, event=event)
 
 
-def _may_go(line: Pass, resource: Resource) -> None:
-    """Nothing, unless something holds the deletion up."""
-    if (resource["metadata"].get("annotations") or {}).get(state.PAUSED) == "true":
+_Farewell = tuple[Events, str]
+"""What happened, and what to say of it."""
+
+
+async def _kept(line: Pass, resource: Resource, recorded: Recorded) -> _Farewell | None:
+    """Why all remote objects stay, if they do.
+
+    Raises:
+        Waiting: something holds the deletion up.
+    """
+    annotations = resource["metadata"].get("annotations") or {}
+    if annotations.get(state.ABANDON) == "true":
+        what = recorded.id or "a remote object, if there is one,"
+        return Events.ABANDONED, f"let go as asked; {what} stays in the account"
+    if annotations.get(state.PAUSED) == "true":
         raise Waiting(Waits.DELETION_BLOCKED, "paused by annotation; take it off to go on")
     if using := line.cluster.dependants(line.kind, resource):
         more = f" and {len(using) - 5} more" if len(using) > 5 else ""
         raise Waiting(Waits.DELETION_BLOCKED, f"still used by {', '.join(using[:5])}{more}; delete them first")
-
-
-def _goodbye(recorded: Recorded, spec: Mapping[str, Any], *, abandoned: bool) -> tuple[Events, str]:
-    if abandoned:
-        return (
-            Events.ABANDONED,
-            f"let go as asked; {recorded.id or 'a remote object, if there is one,'} stays in the account",
-        )
-    if spec.get("deletionPolicy") == "Retain":
+    if (resource.get("spec") or {}).get("deletionPolicy") == "Retain":
         return Events.RETAINED, f"{recorded.id} stays in the account, as deletionPolicy says"
+    return None
+
+
+async def _theirs(line: Pass, recorded: Recorded, spec: dict[str, Any]) -> _Farewell | None:
+    """Why the object that is recorded stays, if it is another resource's."""
+    id_ = recorded.id
+    if id_ is None:
+        return None
+    holders = [h for h in line.cluster.holders(line.kind, id_) if h.uid != line.identity.uid]
+    if spec.get("externalID") is not None:
+        first = ownership.elder(line.cluster.holders(line.kind, id_), line.identity.uid)
+        if first is None:
+            return None
+        return Events.RETAINED, f"{id_} stays in the account: it belongs to {line.kind.name} {first.place}"
+    ready = said(recorded)
+    if all(h.adopts for h in holders) and (ready is None or ready.verdict.reason is not Stalls.OWNERSHIP_CONFLICT):
+        return None
+    answer = await line.remote.read(line.kind, id_, recorded.path)
+    who = ownership.stranger(answer, line.identity) if answer is not None else None
+    return (Events.RETAINED, f"{id_} stays in the account: it is marked as that of {who.place}") if who else None
+
+
+def _gone(recorded: Recorded) -> _Farewell:
     return Events.DELETED, f"deleted {recorded.id}" if recorded.id else "deleted; there was no remote object"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from edge_operator.engine import marker, state, verdict
+from edge_operator.engine import ownership, state, verdict
 from edge_operator.engine.operations import Stalled, Waiting
 from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.state import Desired, Published, Recorded, Sight
@@ -20,9 +20,11 @@ async def observe(
 
     Raises:
         Waiting: a creation may have happened and the grace has not passed.
-        Stalled: the Secret is somebody else's, or the object to adopt is absent or somebody else's.
+        Stalled: the Secret or the object is somebody else's, or the object to adopt is absent.
     """
     sight = await _look(line, wanted, recorded, resource, snapshot)
+    if sight.answer is not None and not wanted.adopted and (who := ownership.stranger(sight.answer, line.identity)):
+        raise ownership.taken(sight.answer["id"], who, line.identity, line.cluster.lives)
     asked = state.rotation(resource["metadata"], recorded.status)
     return replace(sight, rotate=asked is not None and not _heeded(asked, sight))
 
@@ -41,8 +43,12 @@ async def _look(
     line: Pass, wanted: Desired, recorded: Recorded, resource: Resource, snapshot: Snapshot | None
 ) -> Sight:
     published = await _published(line, wanted, resource)
-    if wanted.adopted and recorded.id is None:
-        return await _adopted(line, wanted, published)
+    if wanted.adopted:
+        id_ = wanted.spec.external_id
+        if first := ownership.elder(line.cluster.holders(line.kind, id_), line.identity.uid):
+            raise ownership.yields(line.kind.name, id_, first)
+        if recorded.id is None:
+            return await _adopted(line, wanted, published)
     objects = await recover(line, recorded, published)
     kept = next((o for o in objects[:1] if _is_current(o, wanted, recorded)), None)
     duplicates = tuple((o.id, o.path) for o in objects if o is not kept)
@@ -99,9 +105,10 @@ async def _adopted(line: Pass, wanted: Desired, published: Published | None) -> 
     answer = await line.remote.read(line.kind, id_, wanted.path)
     if answer is None:
         raise Stalled(Stalls.REMOTE_MISSING, f"spec.externalID: the service has no object {id_}")
-    who = marker.split(str(answer.get("metadata") or ""))[1]
-    if who is not None and who.cluster == line.identity.cluster and who.uid != line.identity.uid:
-        raise Stalled(Stalls.OWNERSHIP_CONFLICT, f"spec.externalID: {id_} belongs to {who.place}")
+    who = ownership.stranger(answer, line.identity)
+    younger = {h.uid for h in line.cluster.holders(line.kind, id_)}
+    if who and who.cluster == line.identity.cluster and line.cluster.lives(who.uid) and who.uid not in younger:
+        raise Stalled(Stalls.OWNERSHIP_CONFLICT, f"spec.externalID: {id_} belongs to {who.place}, as its marker says")
     return Sight(answer=answer, found=id_, published=published)
 
 

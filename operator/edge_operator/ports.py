@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from edge_operator.declare import Body, Kind, SecretKeyRef
 from edge_operator.engine.marker import Owner
 from edge_operator.engine.operations import KeyPair, KeyRequest, Path
+from edge_operator.engine.ownership import Holder
 from edge_operator.engine.reasons import Events
 from edge_operator.engine.references import Named, Referent
 from edge_operator.engine.state import Identity, Published
@@ -98,6 +99,12 @@ class Cluster(Protocol):
 
     def dependants(self, kind: Kind[Any], resource: Resource) -> Sequence[str]:
         """Living resources that point here: ["TLSEdge/db"]."""
+
+    def lives(self, uid: str) -> bool:
+        """Whether a managed resource with that uid is in the cluster, as far as it is watched."""
+
+    def holders(self, kind: Kind[Any], id_: str) -> Iterable[Holder]:
+        """Resources of the kind that have this remote object or adopt it."""
 
     async def values(self, namespace: str, keys: Mapping[SecretKeyRef, str]) -> Mapping[SecretKeyRef, str]:
         """Secret values; `keys` says where the spec asks for each. Raises Waiting for one that is absent."""

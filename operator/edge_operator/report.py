@@ -24,35 +24,36 @@ def verdict_of(ended: Waiting | Stalled | Unsupported, progress: Progress) -> Ve
     """What to say of a pass that ended early. While it is searched for what was refused, the refusal stays said."""
     if isinstance(ended, Unsupported):
         return Verdict(Stalls.OPERATION_UNSUPPORTED, str(ended))
-    if ended.reason is Waits.RECOVERING and (said := _said(progress.recorded)) is not None:
-        same = said.generation == progress.resource["metadata"].get("generation")
-        if same and (isinstance(said.verdict.reason, Stalls) or said.verdict.reason is Waits.CONFLICT):
-            return said.verdict
+    if ended.reason is Waits.RECOVERING and (before := said(progress.recorded)) is not None:
+        same = before.generation == progress.resource["metadata"].get("generation")
+        if same and (isinstance(before.verdict.reason, Stalls) or before.verdict.reason is Waits.CONFLICT):
+            return before.verdict
     return Verdict(ended.reason, ended.message)
 
 
 @dataclass(frozen=True)
-class _Said:
+class Said:
     """What Ready says now, and of which generation."""
 
     verdict: Verdict
     generation: int
 
 
-def _said(recorded: Recorded) -> _Said | None:
+def said(recorded: Recorded) -> Said | None:
+    """What Ready says now; None where it says nothing known."""
     ready = next((c for c in recorded.status.get("conditions") or () if c["type"] == "Ready"), None)
     words = {str(r): r for family in (Ready, Waits, Stalls) for r in family}
     if ready is None or ready["reason"] not in words:
         return None
-    return _Said(Verdict(words[ready["reason"]], ready["message"]), ready.get("observedGeneration", -1))
+    return Said(Verdict(words[ready["reason"]], ready["message"]), ready.get("observedGeneration", -1))
 
 
 def held(recorded: Recorded) -> Verdict:
     """A paused resource keeps saying what it said."""
-    said = _said(recorded)
-    if said is None:
+    found = said(recorded)
+    if found is None:
         return Verdict(Waits.PROGRESSING, "reconciliation is paused by annotation", paused=True)
-    return replace(said.verdict, paused=True)
+    return replace(found.verdict, paused=True)
 
 
 async def report(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from doubles.effects import Effects, Fate
 from edge_operator.declare import GROUP, Kind, SecretKeyRef
 from edge_operator.engine import references, state
 from edge_operator.engine.operations import KeyPair, Restart, Stalled, Waiting
+from edge_operator.engine.ownership import Holder
 from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.references import Named, Referent
 from edge_operator.engine.state import Published
@@ -72,6 +73,16 @@ class FakeCluster:
             if found["metadata"]["uid"] != meta["uid"]
             if target in points_at(found) or id_ in ids_at(found)
         ]
+
+    def lives(self, uid: str) -> bool:
+        return any(o["metadata"]["uid"] == uid for (kind, _, _), o in self.api.objects.items() if kind in KINDS)
+
+    def holders(self, kind: Kind[Any], id_: str) -> Iterable[Holder]:
+        for found in self.api.of(kind.name):
+            meta, external = found["metadata"], (found.get("spec") or {}).get("externalID")
+            if id_ in ((found.get("status") or {}).get("id"), external):
+                place = f"{meta['namespace']}/{meta['name']}"
+                yield Holder(external is not None, meta["creationTimestamp"], place, meta["uid"])
 
     async def values(self, namespace: str, keys: Mapping[SecretKeyRef, str]) -> Mapping[SecretKeyRef, str]:
         out = {}

@@ -287,6 +287,8 @@ class Rig(Hands):
             for other, found in list(self.api.objects.items()):
                 if other[0] in KINDS and key[:1] + key[2:] in points_at(found):
                     dirty.setdefault(other, None)
+        for other in _rivals(self.api, key, before, after):
+            dirty.setdefault(other, None)
         left = set(points_at(before or {"kind": key[0]})) - set(points_at(after) if after else ())
         for kind, name in sorted(left):
             target = (kind, key[1], name)
@@ -300,6 +302,18 @@ class Rig(Hands):
                 continue
             if found["metadata"]["uid"] in owners or key[2] in _secrets_of(found):
                 self.process.dirty.setdefault(other, None)
+
+
+def _rivals(api: ApiServer, key: Key, before: Object | None, after: Object | None) -> list[Key]:
+    """Others that adopt what a resource has or adopts, where that changed hands."""
+    if before is not None and after is not None and before.get("spec") == after.get("spec"):
+        return []
+    ids = {i for r in (before, after) if r for i in (r["spec"].get("externalID"), (r.get("status") or {}).get("id"))}
+    return [
+        other
+        for other, found in api.objects.items()
+        if other[0] == key[0] and other != key and found["spec"].get("externalID") in ids - {None}
+    ]
 
 
 def _seen_by_others(resource: Object | None) -> Any:

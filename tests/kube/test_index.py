@@ -103,3 +103,37 @@ def test_a_secret_leads_to_those_that_read_or_write_it() -> None:
 
     assert index.about_secret("default", "ci-apikey") == {key}
     assert index.about_secret("default", "other") == frozenset()
+
+
+def test_who_adopts_what_another_has_is_a_holder_beside_it() -> None:
+    maker = resource(BACKEND, 1, id_="bkdfo_1", creationTimestamp="2026-01-01T00:00:01Z")
+    adopter = resource(("FailoverBackend", "default", "red"), 2, creationTimestamp="2026-01-01T00:00:00Z")
+    adopter["spec"]["externalID"] = "bkdfo_1"
+    index = indexed(maker, adopter)
+
+    found = sorted(index.holders("FailoverBackend", "bkdfo_1"))
+
+    assert [(h.place, h.adopts) for h in found] == [("default/blue", False), ("default/red", True)]
+    assert list(index.holders("TCPEdge", "bkdfo_1")) == []
+
+
+def test_the_end_of_a_holder_wakes_who_adopts_the_same() -> None:
+    adopters = [("FailoverBackend", "default", name) for name in ("red", "green")]
+    found = [resource(key, number) for number, key in enumerate(adopters)]
+    for each in found:
+        each["spec"]["externalID"] = "bkdfo_1"
+    index = indexed(found[0])
+
+    assert index.observe(KINDS["FailoverBackend"], found[1]).wake == {adopters[0]}
+    assert index.forget(adopters[0]) == {adopters[1]}
+
+
+def test_a_uid_lives_until_its_resource_goes_or_another_takes_the_name() -> None:
+    index = indexed(resource(EDGE, 1, uid="one"))
+    assert index.lives("one")
+
+    index.observe(KINDS["TCPEdge"], resource(EDGE, 2, uid="two"))
+
+    assert (index.lives("one"), index.lives("two")) == (False, True)
+    index.forget(EDGE)
+    assert not index.lives("two")

@@ -6,12 +6,13 @@ the echo of our own write is known for what it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from edge_operator.declare import GROUP, VERSION, CustomResource, Kind, SecretKeyRef
 from edge_operator.engine import state
 from edge_operator.engine.operations import Restart
+from edge_operator.engine.ownership import Holder
 from edge_operator.engine.references import Named, Referent
 from edge_operator.engine.state import Published
 from edge_operator.kinds import KINDS
@@ -71,6 +72,14 @@ class KubeCluster:
         key = (kind.name, meta["namespace"], meta["name"])
         found = self._index.dependants(key, (resource.get("status") or {}).get("id")) - {key}
         return sorted(f"{k}/{n}" if ns == key[1] else f"{k}/{n} in {ns}" for k, ns, n in found)
+
+    def lives(self, uid: str) -> bool:
+        """Whether a managed resource with that uid is in the cluster, as far as it is watched."""
+        return self._index.lives(uid)
+
+    def holders(self, kind: Kind[Any], id_: str) -> Iterable[Holder]:
+        """Resources of the kind that have this remote object or adopt it."""
+        return self._index.holders(kind.name, id_)
 
     async def values(self, namespace: str, keys: Mapping[SecretKeyRef, str]) -> Mapping[SecretKeyRef, str]:
         """Secret values that a spec reads."""

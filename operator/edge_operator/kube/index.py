@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from edge_operator.declare import Kind
 from edge_operator.engine import references, verdict
+from edge_operator.engine.ownership import Holder
 from edge_operator.engine.references import ConnectionKey, Named, Referent
 from edge_operator.ports import Memory, Resource, Snapshot
 
@@ -41,6 +42,11 @@ class Entry:
     connection: ConnectionKey = references.DEFAULT_CONNECTION
     urgent: bool = False
     """Whether a person edited it and waits."""
+    created: str = ""
+    external: str | None = None
+    """The object that the spec adopts."""
+    previous: frozenset[str] = frozenset()
+    """Ids of recorded predecessors."""
     memory: Memory = field(default_factory=Memory)
     body: Resource | None = field(default=None, repr=False)
     snapshot: Snapshot | None = field(default=None, repr=False)
@@ -73,6 +79,8 @@ class Index:
         self._pointing: dict[Key, set[Key]] = {}
         self._holding: dict[str, set[Key]] = {}
         self._by_id: dict[str, set[Key]] = {}
+        self._adopting: dict[str, set[Key]] = {}
+        self._uids: set[str] = set()
         self._by_secret: dict[tuple[str, str], set[Key]] = {}
         self._through: dict[ConnectionKey, set[Key]] = {}
 
@@ -99,19 +107,25 @@ class Index:
         if not same:
             self._unlink(old)
             self._entries[key] = entry
+            self._uids.add(entry.uid)
+            entry.created = meta.get("creationTimestamp", "")
         before = (entry.id, entry.deleting)
         edited = not same or entry.generation != meta.get("generation", 0)
         entry.version, entry.generation = version, meta.get("generation", 0)
         entry.deleting = bool(meta.get("deletionTimestamp"))
         entry.body = resource if dirty else None
         entry.urgent = entry.urgent or (dirty and same and edited)
+        entry.previous = frozenset(p["id"] for p in status.get("previous") or ())
         self._identify(entry, status.get("id"))
+        rivals: frozenset[Key] = frozenset()
         if edited:
             self._point(kind, entry, resource.get("spec") or {})
+            rivals = self._rivals(entry)
         if before == (entry.id, entry.deleting) and same:
-            return Change(news=True, edited=edited)
+            return Change(news=True, edited=edited, wake=rivals)
         new = not same and not entry.deleting
-        return Change(news=True, edited=edited or entry.deleting, new=new, wake=self.dependants(key, entry.id) - {key})
+        wake = self.dependants(key, entry.id) | rivals
+        return Change(news=True, edited=edited or entry.deleting, new=new, wake=wake - {key})
 
     def forget(self, key: Key, uid: str | None = None) -> frozenset[Key]:
         """Drop a resource that is gone; who has to be looked at: those that point at it, and those that it pointed at
@@ -122,7 +136,7 @@ class Index:
             return frozenset()
         targets = {(kind, key[1], name) for kind, name in entry.names if (kind, key[1], name) in self._entries}
         targets |= {k for id_ in entry.ids for k in self._by_id.get(id_, ())}
-        waiting = self.dependants(key, entry.id)
+        waiting = self.dependants(key, entry.id) | self._rivals(entry)
         self._unlink(entry)
         del self._entries[key]
         self._gone[entry.uid] = None
@@ -156,6 +170,22 @@ class Index:
         """Resources that go through a connection, were looked at, and are not in sync."""
         return [e.key for e in self.using(connection) if e.looked and not e.ready]
 
+    def lives(self, uid: str) -> bool:
+        """Whether a resource with that uid is there."""
+        return uid in self._uids
+
+    def holders(self, kind: str, id_: str) -> Iterator[Holder]:
+        """The resources that have this object, or adopt it."""
+        for key in sorted(self._by_id.get(id_, set()) | self._adopting.get(id_, set())):
+            if key[0] == kind:
+                entry = self._entries[key]
+                yield Holder(entry.external is not None, entry.created, f"{key[1]}/{key[2]}", entry.uid)
+
+    def _rivals(self, entry: Entry) -> frozenset[Key]:
+        """Others that adopt what this one has or adopts."""
+        ids = {entry.id, entry.external} - {None}
+        return frozenset(k for id_ in ids for k in self._adopting.get(id_ or "", ())) - {entry.key}
+
     def about_secret(self, namespace: str, name: str) -> frozenset[Key]:
         """Resources that read this Secret or write it."""
         return frozenset(self._by_secret.get((namespace, name), ()))
@@ -182,6 +212,9 @@ class Index:
             entry.names = tuple({p.named: None for p in pointers if p.named is not None})
             entry.ids = frozenset(p.ref.id for p in pointers if p.ref.id is not None)
             entry.reads = frozenset(k.name for k in references.secret_keys(model))
+        entry.external = spec.get("externalID")
+        if entry.external is not None:
+            self._adopting.setdefault(entry.external, set()).add(entry.key)
         if kind.outputs:
             entry.writes = spec.get("secretName") or verdict.default_secret(kind, entry.key[2])
         entry.connection = references.connection(namespace, spec)
@@ -200,6 +233,8 @@ class Index:
             _discard(self._pointing, (named[0], namespace, named[1]), entry.key)
         for id_ in entry.ids:
             _discard(self._holding, id_, entry.key)
+        if entry.external is not None:
+            _discard(self._adopting, entry.external, entry.key)
         for secret in _secrets(entry):
             _discard(self._by_secret, (namespace, secret), entry.key)
 
@@ -207,6 +242,7 @@ class Index:
         if entry is not None:
             self._unpoint(entry)
             self._identify(entry, None)
+            self._uids.discard(entry.uid)
 
 
 def _secrets(entry: Entry) -> Iterable[str]:
