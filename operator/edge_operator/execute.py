@@ -48,6 +48,8 @@ class Progress:
     authority: str = ""
     """The signing authority's public key, known before anything is signed."""
     secret: str | None = None
+    duplicates: frozenset[str] = frozenset()
+    """Further objects of the resource, which go."""
     done: list[Operation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -56,6 +58,7 @@ class Progress:
     def see(self, sight: Sight, wanted: Desired, now: datetime) -> None:
         """Take in what was looked at. An object that was found becomes the one to go on with."""
         self.answer = sight.answer
+        self.duplicates = frozenset(id_ for id_, _ in sight.duplicates)
         if sight.found:
             token = isinstance(wanted.kind.lifecycle, Token)
             span = tokens.leave(wanted, self.recorded, sight) if token else timedelta()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from edge_operator.engine import ownership, state, verdict
-from edge_operator.engine.operations import Stalled, Waiting
+from edge_operator.engine.operations import Path, Stalled, Waiting
 from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.state import Desired, Published, Recorded, Sight
 from edge_operator.ports import Owned, Pass, Resource, Snapshot
@@ -59,11 +59,32 @@ async def _look(
     if snapshot is not None and snapshot.began < line.memory.wrote_at:
         snapshot = None  # it shows how things stood before our own last write
     if snapshot is not None and snapshot.answer is not None:
+        duplicates += await _surplus(line, wanted, recorded, snapshot)
         return Sight(answer=snapshot.answer, duplicates=duplicates, published=published)
     if snapshot is not None or _unsure(line, wanted, recorded, resource):
         answer = await line.remote.read(line.kind, recorded.id, recorded.path)
         return Sight(answer=answer, missing=answer is None, duplicates=duplicates, published=published)
     return Sight(duplicates=duplicates, published=published)
+
+
+async def _surplus(line: Pass, wanted: Desired, recorded: Recorded, snapshot: Snapshot) -> tuple[tuple[str, Path], ...]:
+    """What a list showed with this resource's marker beside its object and the predecessors, each confirmed by a read.
+
+    Nothing while a claim is unspent, because its POST may be under way, and nothing that another resource adopted.
+    """
+    known = {recorded.id, *(p.id for p in recorded.previous)}
+    extra = [o for o in snapshot.owned if o.id not in known]
+    if not extra or recorded.unspent or wanted.spec.management_policy == "Observe":
+        return ()
+    if ownership.of(snapshot.answer or {}) is None:
+        return ()  # somebody edited the object at hand: which of them is the right one is not for us to say
+    found = []
+    for object_ in extra:
+        answer = await line.remote.read(line.kind, object_.id, object_.path)
+        adopted = any(h.uid != line.identity.uid for h in line.cluster.holders(line.kind, object_.id))
+        if answer is not None and ownership.of(answer) == object_.owner and not adopted:
+            found.append((object_.id, object_.path))
+    return tuple(found)
 
 
 def _is_current(object_: Owned, wanted: Desired, recorded: Recorded) -> bool:

@@ -154,10 +154,14 @@ class Memory:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The remote object as a list that began at `began` (monotonic) held it; None where it was not in the list."""
+    """The remote object as a list that began at `began` (monotonic) held it; None where it was not in the list.
+
+    `owned` is all that the list showed with this resource's marker.
+    """
 
     began: float
     answer: Body | None = field(repr=False)
+    owned: Sequence[Owned] = ()
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,8 @@ class Outcome:
     gone: bool = False
     event: Events | None = None
     """What was done, if it is worth counting."""
+    duplicates: int = 0
+    """How many further objects of the resource were deleted."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from edge_operator.declare import Token
 from edge_operator.engine import conditions, reported, state
 from edge_operator.engine import verdict as judging
 from edge_operator.engine.conditions import Verdict
-from edge_operator.engine.operations import Plan, Stalled, Unsupported, Waiting
+from edge_operator.engine.operations import Delete, Plan, Stalled, Unsupported, Waiting
 from edge_operator.engine.reasons import Events, Ready, Stalls, Waits
 from edge_operator.engine.state import Desired, Recorded
 from edge_operator.execute import Progress
@@ -74,6 +74,10 @@ async def report(
         line.cluster.tell(progress.resource, todo.event, _story(todo, after))
     elif patch and isinstance(ended, Stalled | Unsupported):
         line.cluster.tell(progress.resource, verdict.reason, verdict.message, warning=True)
+    removed = [o.id for o in progress.done if isinstance(o, Delete) and o.id in progress.duplicates]
+    if removed:
+        text = f"deleted {', '.join(removed)}: marked as this resource's, and neither its object nor a predecessor"
+        line.cluster.tell(progress.resource, Events.DUPLICATE_DELETED, text, warning=True)
     dues = [p.delete_after for p in progress.recorded.previous]
     if todo is not None and todo.due is not None:
         dues.append(todo.due)
@@ -86,6 +90,7 @@ async def report(
         failed=isinstance(ended, Waiting) and ended.reason not in WOKEN,
         changed=progress.changed or bool(patch),
         event=todo.event if todo is not None and ended is None else None,
+        duplicates=len(removed),
     )
 
 

@@ -268,7 +268,8 @@ class Rig(Hands):
             for resource in resources:
                 meta, known = resource["metadata"], (resource.get("status") or {}).get("id")
                 key: Key = (kind, meta["namespace"], meta["name"])
-                self.process.dirty[key] = Snapshot(listing.began, listing.objects.get(known)) if known else None
+                owned = listing.owned.get((self.cluster.id, meta["uid"]), ())
+                self.process.dirty[key] = Snapshot(listing.began, listing.objects.get(known), owned) if known else None
         await self.settle()
 
     # Who is woken -------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from edge_operator.declare import Kind
+from edge_operator.engine import marker
 from edge_operator.engine.operations import Waiting
 from edge_operator.engine.reasons import Waits
 from edge_operator.engine.references import DEFAULT_CONNECTION
@@ -15,7 +16,8 @@ from edge_operator.kinds import KINDS
 from edge_operator.kube import errors
 from edge_operator.kube.drift import DriftPass, fingerprint, settled
 from edge_operator.kube.index import Index, Key
-from edge_operator.ports import Outcome, Resource
+from edge_operator.kube.marks import Marks
+from edge_operator.ports import Outcome, Owned, Resource
 from edge_operator.remote import Listing
 
 KIND = KINDS["FailoverBackend"]
@@ -38,12 +40,13 @@ class Account:
         self.objects = objects
         self.failure: Exception | None = None
         self.lists = 0
+        self.owned: dict[tuple[str, str], list[Owned]] = {}
 
     async def listing(self, _collection: Any, since: float) -> Listing:
         self.lists += 1
         if self.failure is not None:
             raise self.failure
-        return Listing(since, {id_: {"id": id_, **answer} for id_, answer in self.objects.items()}, {})
+        return Listing(since, {id_: {"id": id_, **answer} for id_, answer in self.objects.items()}, self.owned)
 
     def forget_listings(self) -> None:
         pass
@@ -58,12 +61,14 @@ class World:
         self.account: Any = Account(**{name: {"description": ""} for name in names})
         self.refusal: Exception | None = None
         self.page_size = page_size
+        self.orphans: dict[str, int] = {}
+        self.marks = Marks("us", self.index, count=self.orphans.__setitem__)
         for stored in self.stored.values():
             self.index.observe(KIND, stored, dirty=False)
 
     async def round(self) -> None:
         drift = DriftPass(
-            KINDS, self.index, lambda: [(DEFAULT_CONNECTION, self.account)], self.offered.append,
+            KINDS, self.index, lambda: [(DEFAULT_CONNECTION, self.account)], self.offered.append, self.marks,
             monotonic=lambda: 7.0, interval_seconds=1.0, bodies=self.bodies, page_size=self.page_size,
         )  # fmt: skip
         await drift.round()
@@ -159,6 +164,72 @@ async def test_an_account_that_cannot_be_listed_offers_nothing() -> None:
     await world.round()
 
     assert (world.offered, world.lists) == ([], 0)
+
+
+def marked(id_: str, uid: str, place: str = "a/x") -> Owned:
+    return Owned(id_, {}, marker.Owner("us", uid, "n", place), {"id": id_})
+
+
+async def test_a_further_object_of_a_resource_in_sync_has_it_looked_at() -> None:
+    world = World("x", "y")
+    await world.round()
+    world.sync("x", "y")
+    world.offered.clear()
+    more = [marked("x", "x"), marked("x2", "x")]
+    world.account.owned = {("us", "x"): more, ("us", "y"): [marked("y", "y")], ("them", "y"): [marked("y2", "y")]}
+
+    await world.round()
+
+    entry = world.index.get(key("x"))
+    assert world.offered == [key("x")]
+    assert entry is not None
+    assert entry.snapshot is not None
+    assert entry.snapshot.owned == more
+
+
+async def test_a_recorded_predecessor_is_nothing_further() -> None:
+    world = World("x")
+    status = {"id": "x", "previous": [{"id": "x1"}]}
+    world.index.observe(KIND, {**resource("x", version=2), "status": status}, dirty=False)
+    await world.round()
+    world.sync("x")
+    world.offered.clear()
+    world.account.owned = {("us", "x"): [marked("x", "x"), marked("x1", "x")]}
+
+    await world.round()
+
+    assert world.offered == []
+
+
+async def test_an_object_of_a_resource_that_is_gone_is_counted_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """At the second list that shows it: a first one may have begun before the deletion."""
+    world = World("x")
+    world.account.owned = {("us", "gone"): [marked("o1", "gone", "a/old")], ("them", "gone"): [marked("o2", "gone")]}
+
+    counts = []
+    for _ in range(3):
+        await world.round()
+        counts.append(world.orphans[KIND.name])
+
+    (told,) = [record.getMessage() for record in caplog.records if "o1" in record.getMessage()]
+    assert counts == [0, 1, 1]
+    assert told.startswith("o1 is marked as that of FailoverBackend a/old, which is gone; it is left alone.")
+    assert world.offered == [key("x")] * 3
+
+
+async def test_what_somebody_adopted_or_nobody_watches_is_no_orphan() -> None:
+    world = World("x")
+    adopter = {**resource("y", version=2), "spec": {"backends": [{"id": "bkdtg_1"}], "externalID": "o1"}}
+    world.index.observe(KIND, adopter, dirty=False)
+    world.marks = Marks("us", world.index, ("a",), count=world.orphans.__setitem__)
+    world.account.owned = {("us", "gone"): [marked("o1", "gone", "a/old"), marked("o2", "gone", "elsewhere/old")]}
+
+    await world.round()
+    await world.round()
+
+    assert world.orphans == {KIND.name: 0}
 
 
 def test_routes_in_an_edge_do_not_count_in_its_fingerprint() -> None:

@@ -11,7 +11,8 @@ from edge_operator.kube.transport import Call
 NAMES = """
 edge_operator_abandoned_total edge_operator_api_call_seconds_bucket edge_operator_api_calls_total
 edge_operator_cluster_requests_total edge_operator_cluster_writes_total edge_operator_drift_corrections_total
-edge_operator_events_total edge_operator_info edge_operator_leader edge_operator_queue_oldest_seconds
+edge_operator_events_total edge_operator_info edge_operator_leader edge_operator_orphaned
+edge_operator_queue_oldest_seconds
 edge_operator_queue_ready edge_operator_queue_running edge_operator_queue_scheduled
 edge_operator_reconcile_seconds_bucket edge_operator_reconciles_total edge_operator_recoveries_total
 edge_operator_resources
@@ -29,6 +30,7 @@ def full() -> Metrics:
     metrics.corrected("HTTPSEdge")
     metrics.recovered("HTTPSEdge", "adopted")
     metrics.abandoned("HTTPSEdge")
+    metrics.orphaned("HTTPSEdge", 2)
     metrics.event("created")
     metrics.watch_queue(lambda: Snapshot({Priority.EDIT: 2, Priority.RETRY: 0, Priority.RESYNC: 1}, 3, 4, 5.5))
     metrics.watch_resources(lambda: {("HTTPSEdge", "True"): 7, ("HTTPSEdge", "False"): 1})
@@ -60,6 +62,7 @@ def test_the_names_are_the_documented_ones() -> None:
         ("edge_operator_queue_oldest_seconds", 5.5),
         ('edge_operator_resources{kind="HTTPSEdge",ready="True"}', 7),
         ("edge_operator_leader", 1),
+        ('edge_operator_orphaned{kind="HTTPSEdge"}', 2),
         ('edge_operator_recoveries_total{kind="HTTPSEdge",outcome="adopted"}', 1),
     ],
 )

@@ -63,6 +63,7 @@ class Events(StrEnum):
     ADOPTED = "Adopted"
     RECOVERED = "Recovered"
     REPLACED = "Replaced"
+    DUPLICATE_DELETED = "DuplicateDeleted"
     DRIFT_CORRECTED = "DriftCorrected"
     CERTIFICATE_ISSUED = "CertificateIssued"
     CERTIFICATE_UPLOADED = "CertificateUploaded"
@@ -108,6 +109,7 @@ MEANINGS: dict[StrEnum, str] = {
     Events.ADOPTED: "An existing remote object came under management.",
     Events.RECOVERED: "An object whose creation was interrupted was found again.",
     Events.REPLACED: "A new remote object took the place of an old one.",
+    Events.DUPLICATE_DELETED: "A further object with the resource's marker was found and deleted.",
     Events.DRIFT_CORRECTED: "A change made elsewhere was undone.",
     Events.CERTIFICATE_ISSUED: "A certificate was issued and written to its Secret.",
     Events.CERTIFICATE_UPLOADED: "A certificate was uploaded from its Secret.",

@@ -128,7 +128,7 @@ class Controller:
         else:
             if outcome is not None:
                 metrics.reconciled(key[0], outcome.reason, time.perf_counter() - started)
-                _count(key[0], outcome.event)
+                _count(key[0], outcome)
                 self._done(entry, snapshot, outcome)
 
     async def _attend(self, attendant: Attendant, key: Key) -> None:
@@ -208,9 +208,11 @@ def _priority(change: Change, *, watched: bool) -> Priority:
     return Priority.NEW if change.new else Priority.EDIT
 
 
-def _count(kind: str, event: Events | None) -> None:
+def _count(kind: str, outcome: Outcome) -> None:
     """Count what a person would like to be told of by an alert."""
-    match event:
+    for _ in range(outcome.duplicates):
+        metrics.recovered(kind, "duplicate-removed")
+    match outcome.event:
         case Events.DRIFT_CORRECTED:
             metrics.corrected(kind)
         case Events.RECOVERED:

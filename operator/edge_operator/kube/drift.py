@@ -20,6 +20,7 @@ from edge_operator.engine.operations import Missing, Stalled, Unsupported, Waiti
 from edge_operator.engine.references import ConnectionKey
 from edge_operator.kube.errors import KubeError
 from edge_operator.kube.index import Entry, Index, Key
+from edge_operator.kube.marks import Marks
 from edge_operator.ports import Outcome, Resource, Snapshot
 from edge_operator.remote import Listing, ManagementAPI
 
@@ -35,6 +36,7 @@ class DriftPass:
         index: Index,
         accounts: Callable[[], Iterable[tuple[ConnectionKey, ManagementAPI]]],
         offer: Callable[[Key], None],
+        marks: Marks,
         *,
         monotonic: Callable[[], float],
         interval_seconds: float,
@@ -43,6 +45,7 @@ class DriftPass:
         page_size: int = 500,
     ) -> None:
         self._kinds, self._index, self._accounts, self._offer = kinds, index, accounts, offer
+        self._marks = marks
         self._monotonic, self._interval, self._may_look = monotonic, interval_seconds, may_look
         self._bodies, self._page_size = bodies, page_size
 
@@ -74,20 +77,23 @@ class DriftPass:
                 _log.info("no look at %s in this round: %s", kind.api.path, why)
                 continue
             suspects = [e for e in entries if self._is_suspect(e, listing)]
+            if listing is not None:
+                self._marks.report_orphans(connection, kind, listing)
             await self._fetch(kind, suspects, len(entries))
             for entry in suspects:
                 self._offer(entry.key)
         remote.forget_listings()
 
-    @staticmethod
-    def _is_suspect(entry: Entry, listing: Listing | None) -> bool:
+    def _is_suspect(self, entry: Entry, listing: Listing | None) -> bool:
         """Whether a resource needs a look; it then has what the list showed of its object."""
         if entry.id is None or listing is None:
             return not entry.ready
         answer = listing.objects.get(entry.id)
-        if entry.ready and answer is not None and entry.good == fingerprint(answer):
+        owned = self._marks.owned(entry, listing)
+        same = entry.ready and answer is not None and entry.good == fingerprint(answer)
+        if same and not self._marks.surplus(entry, owned):
             return False
-        entry.snapshot = Snapshot(listing.began, answer)
+        entry.snapshot = Snapshot(listing.began, answer, owned)
         return True
 
     async def _fetch(self, kind: Kind[Any], suspects: Sequence[Entry], of: int) -> None:

@@ -59,6 +59,13 @@ class Metrics:
             "abandoned", "Remote objects left behind because their resource says so.", "kind"
         )
 
+        self._orphaned = Gauge(
+            "edge_operator_orphaned",
+            "Objects marked by this cluster whose resource is gone, as the last list showed.",
+            ["kind"],
+            registry=self.registry,
+        )
+
     def _count_calls(self) -> None:
         self._calls = self._counter(
             "api_calls", "Calls of the management API; the status is 0 where there was no answer.",
@@ -106,6 +113,10 @@ class Metrics:
     def abandoned(self, kind: str) -> None:
         """A remote object was left behind on request."""
         self._abandoned.labels(kind).inc()
+
+    def orphaned(self, kind: str, count: int) -> None:
+        """So many objects carry this cluster's marker and have no resource."""
+        self._orphaned.labels(kind).set(count)
 
     def event(self, outcome: str) -> None:
         """An Event was `created`, `counted`, `dropped` or `failed`; give this to `Recorder` as `on_outcome`."""
@@ -190,4 +201,5 @@ requested = METRICS.requested
 corrected = METRICS.corrected
 recovered = METRICS.recovered
 abandoned = METRICS.abandoned
+orphaned = METRICS.orphaned
 event = METRICS.event

@@ -30,6 +30,7 @@ from edge_operator.kube.drift import DriftPass
 from edge_operator.kube.events import Recorder
 from edge_operator.kube.health import Health
 from edge_operator.kube.index import Index, Key
+from edge_operator.kube.marks import Marks
 from edge_operator.kube.queue import Backoff, WorkQueue
 from edge_operator.kube.sync import InitialSync
 from edge_operator.kube.watch import MetadataWatch
@@ -215,6 +216,7 @@ class Operator:
             self.index,
             self.connections.accounts,
             self.controller.resync,
+            Marks(self.controller.cluster.id, self.index, self.settings.namespaces),
             monotonic=self.world.monotonic,
             interval_seconds=self.settings.resync_seconds,
             may_look=lambda: self.leadership.leading,
