@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from edge_operator.declare import Body, Issued, Token
-from edge_operator.engine import compare, project, ssh
+from edge_operator.engine import compare, project, ssh, state
 from edge_operator.engine import token as tokens
 from edge_operator.engine.operations import (
     Claim,
@@ -23,7 +23,9 @@ from edge_operator.engine.operations import (
     PutModule,
     Read,
     Release,
+    Restart,
     Stalled,
+    TakeOver,
     Unsupported,
     Update,
     Waiting,
@@ -101,6 +103,8 @@ async def execute(  # noqa: C901, PLR0912 - one case for each operation, in one 
     """Carry out one operation. `desired` is None while deleting."""
     match operation:
         case Claim(nonce):
+            if progress.recorded.foreign is not None:
+                await _forget(line, progress)
             progress.resource = await line.cluster.claim(line.kind, progress.resource, nonce)
             progress.recorded = replace(progress.recorded, claim=nonce, finalizer=True)
             line.memory.claim_seen[nonce] = line.world.monotonic()
@@ -127,13 +131,27 @@ async def execute(  # noqa: C901, PLR0912 - one case for each operation, in one 
             progress.drop(id_)
         case Disown(secret):
             await line.cluster.disown(line.kind, progress.resource, secret)
+        case TakeOver(secret):
+            await line.cluster.take_over(line.kind, progress.resource, secret)
         case Release():
             await line.cluster.release(line.kind, progress.resource)
         case unreachable:
             assert_never(unreachable)
-    if not isinstance(operation, Claim | Publish | Disown | Release | Read):
+    if not isinstance(operation, Claim | Publish | Disown | TakeOver | Release | Read):
         line.memory.wrote_at = line.world.monotonic()
     progress.done.append(operation)
+
+
+async def _forget(line: Pass, progress: Progress) -> None:
+    """Clear what a copied or restored status says of another resource's objects: under a claim of its own this one
+    would be taken at its word.
+
+    Raises:
+        Restart: there was something to clear.
+    """
+    if patch := {name: None for name in state.REMEMBERED if name in progress.recorded.status}:
+        await line.cluster.write_status(line.kind, progress.resource, patch)
+        raise Restart
 
 
 async def _create(line: Pass, desired: Desired, operation: Create, progress: Progress) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from edge_operator.engine import ownership, state, verdict
 from edge_operator.engine.operations import Path, Stalled, Waiting
 from edge_operator.engine.reasons import Stalls, Waits
-from edge_operator.engine.state import Desired, Published, Recorded, Sight
+from edge_operator.engine.state import Desired, Foreign, Published, Recorded, Sight
 from edge_operator.ports import Owned, Pass, Resource, Snapshot
 
 
@@ -51,9 +51,15 @@ async def _look(
             return await _adopted(line, wanted, published)
     objects = await recover(line, recorded, published)
     kept = next((o for o in objects[:1] if _is_current(o, wanted, recorded)), None)
-    duplicates = tuple((o.id, o.path) for o in objects if o is not kept)
+    duplicates = tuple((o.id, o.path) for o in objects if o is not kept and o.owner.uid == line.identity.uid)
+    restored = kept is not None and kept.owner.uid != line.identity.uid
+    published = _made_ours(published, wanted, kept.id if kept is not None else recorded.id)
     if kept is not None:
-        return Sight(answer=kept.answer, found=kept.id, duplicates=duplicates, published=published)
+        nonce = kept.owner.nonce if recorded.claim is None else None
+        seen = Sight(kept.answer, kept.id, duplicates=duplicates, published=published)
+        return replace(seen, nonce=nonce, restored=restored)
+    if recorded.foreign is not None:
+        await _not_lost(line, recorded.foreign)
     if recorded.id is None:
         return Sight(duplicates=duplicates, published=published)
     if snapshot is not None and snapshot.began < line.memory.wrote_at:
@@ -112,12 +118,33 @@ async def _published(line: Pass, wanted: Desired, resource: Resource) -> Publish
         return None
     name = verdict.secret_name(wanted)
     published = await line.cluster.published(line.kind, resource, name)
-    if published is not None and not published.ours:
-        raise Stalled(
-            Stalls.SECRET_CONFLICT,
-            f"Secret {name!r} exists and is not this resource's; delete it, or choose another spec.secretName",
-        )
-    return published
+    return published if published is not None and published.forsaken else _made_ours(published, wanted, None)
+
+
+def _made_ours(published: Published | None, wanted: Desired, id_: str | None) -> Published | None:
+    """The Secret, if it is ours, or was that of a resource of this name which is gone, and is for this object."""
+    if published is None or published.ours:
+        return published
+    if published.forsaken and id_ is not None and published.id == id_:
+        return replace(published, ours=True)
+    raise Stalled(
+        Stalls.SECRET_CONFLICT,
+        f"Secret {verdict.secret_name(wanted)!r} exists and is not this resource's; delete it, or choose another "
+        "spec.secretName",
+    )
+
+
+async def _not_lost(line: Pass, foreign: Foreign) -> None:
+    """Nothing, unless the status that came along names an object that nobody's marker claims.
+
+    Raises:
+        Stalled: it does; a person has to say whose it is.
+    """
+    if foreign.id is None or line.cluster.lives(foreign.uid):
+        return
+    answer = await line.remote.read(line.kind, foreign.id, foreign.path)
+    if answer is not None and ownership.of(answer) is None:
+        raise ownership.unmarked(foreign.id)
 
 
 async def _adopted(line: Pass, wanted: Desired, published: Published | None) -> Sight:
@@ -130,7 +157,7 @@ async def _adopted(line: Pass, wanted: Desired, published: Published | None) -> 
     younger = {h.uid for h in line.cluster.holders(line.kind, id_)}
     if who and who.cluster == line.identity.cluster and line.cluster.lives(who.uid) and who.uid not in younger:
         raise Stalled(Stalls.OWNERSHIP_CONFLICT, f"spec.externalID: {id_} belongs to {who.place}, as its marker says")
-    return Sight(answer=answer, found=id_, published=published)
+    return Sight(answer=answer, found=id_, published=_made_ours(published, wanted, id_))
 
 
 def _together(time: float, grace_seconds: float) -> float:
@@ -150,18 +177,24 @@ async def recover(line: Pass, recorded: Recorded, published: Published | None) -
     """Objects that carry an owner marker of this resource and are not recorded; the one to keep comes first.
 
     Asked only while a claim is unspent: there the outcome of a POST may be unknown. A list that began a grace after the
-    claim was first seen (or the POST was sent) settles it.
+    claim was first seen (or the POST was sent) settles it. Where the claim is that of a resource which is gone, and
+    whose name this one has, its object counts as one of this resource.
 
     Raises:
         Waiting: the grace has not passed.
+        Stalled: several objects of resources that are gone would fit.
     """
-    nonce = recorded.claim
-    if not recorded.unspent or nonce is None or line.memory.settled == nonce:
+    foreign = recorded.foreign
+    copied = foreign is not None and line.cluster.lives(foreign.uid)
+    key = recorded.claim or (f"{foreign.uid}.{foreign.nonce}" if foreign is not None else "")
+    if not recorded.unspent or copied or line.memory.settled == key:
         return ()
     if not line.identity.marked:
+        if not key:
+            return ()  # somebody took the claim off, as the message asks
         raise Stalled(Stalls.CREATE_OUTCOME_UNKNOWN, _UNKNOWN.format(claim=state.CLAIM))
     now = line.world.monotonic()
-    ripe = _together(line.memory.claim_seen.setdefault(nonce, now) + line.grace_seconds, line.grace_seconds)
+    ripe = _together(line.memory.claim_seen.setdefault(key, now) + line.grace_seconds, line.grace_seconds)
     if now < ripe:
         raise Waiting(
             Waits.RECOVERING,
@@ -172,8 +205,32 @@ async def recover(line: Pass, recorded: Recorded, published: Published | None) -
     known = {recorded.id, *(p.id for p in recorded.previous)}
     owned = await line.remote.owned(line.kind, line.identity.cluster, line.identity.uid, ripe)
     objects = [o for o in owned if o.id not in known]
+    nonce = recorded.claim
     if not any(o.owner.nonce == nonce for o in objects):
-        line.memory.settled = nonce
+        objects += await _inherited(line, recorded, ripe)
+    if not objects or (nonce is not None and not any(o.owner.nonce == nonce for o in objects)):
+        line.memory.settled = key
         line.memory.doubted = recorded.id is not None
     named = published.id if published is not None else None
     return sorted(objects, key=lambda o: (o.owner.nonce != nonce, o.id != named, o.id))
+
+
+async def _inherited(line: Pass, recorded: Recorded, since: float) -> Sequence[Owned]:
+    """The object of a resource that is gone, and whose name and claim this one has; at most one.
+
+    The claim keeps its nonce when it is taken over, so that a process which dies in between finds the object again.
+    """
+    foreign = recorded.foreign or (Foreign("", recorded.claim, None, {}) if recorded.claim else None)
+    if foreign is None or recorded.id is not None:
+        return ()
+    place = line.identity.owner("").place
+    standing = await line.remote.standing(line.kind, line.identity.cluster, place, since)
+    objects = {
+        o.id: o
+        for o in standing
+        if ownership.succeeds(o.owner, line.identity)
+        if recorded.foreign is not None or o.owner.nonce == foreign.nonce
+        if not any(h.uid != line.identity.uid for h in line.cluster.holders(line.kind, o.id))
+    }
+    heir = ownership.heir([(o.id, o.owner) for o in objects.values()], foreign)
+    return () if heir is None else (objects[heir],)

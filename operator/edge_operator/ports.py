@@ -64,6 +64,9 @@ class Remote(Protocol):
     async def owned(self, kind: Kind[Any], cluster: str, uid: str, since: float) -> Sequence[Owned]:
         """Objects whose marker names this cluster and uid, by a list that began after `since` (monotonic); shared."""
 
+    async def standing(self, kind: Kind[Any], cluster: str, place: str, since: float) -> Sequence[Owned]:
+        """Objects whose marker names this cluster and place, whatever the uid; by the same list."""
+
     async def create(self, kind: Kind[Any], path: Path, body: Body) -> Body:
         """POST. Raises Waiting with `unsettled` where the object may exist all the same."""
 
@@ -125,6 +128,9 @@ class Cluster(Protocol):
 
     async def disown(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
         """Take the owner reference off the output Secret, if there is one."""
+
+    async def take_over(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
+        """Put our owner reference on the Secret of a resource of this kind and name that is gone."""
 
     async def release(self, kind: Kind[Any], resource: Resource) -> None:
         """Take the finalizer off."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -33,6 +34,15 @@ class Listing:
     began: float
     objects: Mapping[str, Body] = field(repr=False)
     owned: Mapping[tuple[str, str], Sequence[Owned]] = field(repr=False)
+
+    @functools.cached_property
+    def placed(self) -> Mapping[tuple[str, str], Sequence[Owned]]:
+        """Those that carry a marker by (cluster, place)."""
+        found: dict[tuple[str, str], list[Owned]] = {}
+        for owned in self.owned.values():
+            for object_ in owned:
+                found.setdefault((object_.owner.cluster, object_.owner.place), []).append(object_)
+        return found
 
 
 class ManagementAPI:
@@ -123,6 +133,9 @@ class ManagementAPI:
 
     async def owned(self, kind: Kind[Any], cluster: str, uid: str, since: float) -> Sequence[Owned]:
         return (await self.listing(kind.api, since)).owned.get((cluster, uid), ())
+
+    async def standing(self, kind: Kind[Any], cluster: str, place: str, since: float) -> Sequence[Owned]:
+        return (await self.listing(kind.api, since)).placed.get((cluster, place), ())
 
     async def listing(self, collection: Collection[Any], since: float) -> Listing:
         """The collection by a list that began at or after `since` (monotonic). Who asks at one time shares one list."""

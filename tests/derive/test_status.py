@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edge_operator import reconcile
+from edge_operator import report
 from edge_operator.declare import Kind, to_camel
 from edge_operator.derive import crd
 from edge_operator.engine import reported
@@ -68,7 +68,7 @@ def test_every_shown_value_has_a_place_in_the_schema(kind: Kind[Any]) -> None:
 
 def test_everything_that_the_line_writes_has_a_place_in_the_schema() -> None:
     """The API server drops what it does not know, and what is dropped is done again with every pass."""
-    written = set(re.findall(r'\bstatus\["(\w+)"\] = ', inspect.getsource(reconcile)))
+    written = set(re.findall(r'\bstatus\["(\w+)"\] = ', inspect.getsource(report)))
     places = [crd.schema(kind)["properties"]["status"]["properties"].keys() for kind in KINDS.values()]
 
     assert written >= {"applied", "conditions", "lastHandledReconcileAt", "observedGeneration", "previous"}

@@ -14,7 +14,7 @@ from doubles import legal
 from doubles.apiserver import ApiServer, Conflict, Gone, Key, Object
 from doubles.effects import Effects, Fate
 from edge_operator.declare import GROUP, Kind, SecretKeyRef
-from edge_operator.engine import references, state
+from edge_operator.engine import ownership, references, state
 from edge_operator.engine.operations import KeyPair, Restart, Stalled, Waiting
 from edge_operator.engine.ownership import Holder
 from edge_operator.engine.reasons import Stalls, Waits
@@ -57,7 +57,7 @@ class FakeCluster:
         if found is None:
             return None
         deleting = bool(found["metadata"].get("deletionTimestamp"))
-        return Referent((found.get("status") or {}).get("id"), deleting)
+        return Referent(state.own_status(found).get("id"), deleting)
 
     def points_at(self, namespace: str, named: Named) -> Sequence[Named]:
         found = self.api.get((named[0], namespace, named[1]))
@@ -80,7 +80,7 @@ class FakeCluster:
     def holders(self, kind: Kind[Any], id_: str) -> Iterable[Holder]:
         for found in self.api.of(kind.name):
             meta, external = found["metadata"], (found.get("spec") or {}).get("externalID")
-            if id_ in ((found.get("status") or {}).get("id"), external):
+            if id_ in (state.own_status(found).get("id"), external):
                 place = f"{meta['namespace']}/{meta['name']}"
                 yield Holder(external is not None, meta["creationTimestamp"], place, meta["uid"])
 
@@ -113,6 +113,7 @@ class FakeCluster:
             keys=frozenset(k for k, v in data.items() if v),
             key_pair=KeyPair(public.strip(), private) if private and public else None,
             token=token or None,
+            forsaken=_forsaken(kind, found, resource),
         )
 
     async def claim(self, kind: Kind[Any], resource: Resource, nonce: str) -> Resource:
@@ -158,6 +159,21 @@ class FakeCluster:
             meta.pop("ownerReferences")
 
         self._write(f"PATCH Secret/{secret} disowned", lambda: self.api.patch_metadata(key, None, change, "operator"))
+
+    async def take_over(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
+        key: Key = ("Secret", resource["metadata"]["namespace"], secret)
+        found = self.api.get(key)
+        if found is None or not _forsaken(kind, found, resource):
+            raise Restart
+
+        def change(meta: Object) -> None:
+            own = resource["metadata"]
+            meta["ownerReferences"] = [{"kind": kind.name, "name": own["name"], "uid": own["uid"]}]
+
+        version = found["metadata"]["resourceVersion"]
+        self._write(
+            f"PATCH Secret/{secret} taken over", lambda: self.api.patch_metadata(key, version, change, "operator")
+        )
 
     async def release(self, kind: Kind[Any], resource: Resource) -> None:
         def change(meta: Object) -> None:
@@ -245,6 +261,11 @@ def _parsed(kind: str, spec: str) -> list[references.Pointer]:
 def _key(kind: Kind[Any], resource: Resource) -> Key:
     meta = resource["metadata"]
     return kind.name, meta["namespace"], meta["name"]
+
+
+def _forsaken(kind: Kind[Any], secret: Object, resource: Resource) -> bool:
+    meta = resource["metadata"]
+    return ownership.forsaken(secret["metadata"], kind.name, meta["name"], meta["uid"])
 
 
 def _owned(secret: Mapping[str, Any], resource: Resource) -> bool:

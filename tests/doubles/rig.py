@@ -86,6 +86,8 @@ class Rig(Hands):
         self.deaths = 0
         self.stale = False
         """Whether each pass is made first with what a cache that is behind would show."""
+        self.marked = True
+        """Whether the connection has owner markers on."""
         self.given: frozenset[str] = frozenset()
         self.given = frozenset(self.everything_remote())
         """Ids of what was in the account before: the key that is used."""
@@ -224,7 +226,7 @@ class Rig(Hands):
         key: Key = (resource["kind"], meta["namespace"], meta["name"])
         kind = KINDS[key[0]]
         memory = self.process.memories.setdefault(meta["uid"], Memory())
-        identity = state.Identity(self.cluster.id, key[1], key[2], meta["uid"], self.cluster.digest_key)
+        identity = state.Identity(self.cluster.id, key[1], key[2], meta["uid"], self.cluster.digest_key, self.marked)
         line = Pass(kind, identity, memory, self.process.remote, self.cluster, self.world, GRACE_SECONDS)
         try:
             outcome = await reconcile(line, resource, snapshot)

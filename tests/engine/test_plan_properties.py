@@ -284,5 +284,8 @@ def test_a_claim_of_another_resource_and_a_predecessor_that_is_current_do_not_co
     meta = {"uid": "uid-2", "annotations": {state.CLAIM: "uid-1.nonce"}, "finalizers": [state.FINALIZER]}
     status = {"id": "bkdwd_2", "previous": [{"id": "bkdwd_2"}, {"id": "bkdwd_1", "deleteAfter": "when it suits"}]}
     recorded = state.recorded({"metadata": meta, "status": status}, b"key")
-    assert recorded.claim is None
+    assert (recorded.claim, recorded.id, recorded.previous) == (None, None, ())
+    assert recorded.foreign == state.Foreign("uid-1", "nonce", "bkdwd_2", {})
+    meta["annotations"] = {}
+    recorded = state.recorded({"metadata": meta, "status": status}, b"key")
     assert [(p.id, p.delete_after) for p in recorded.previous] == [("bkdwd_1", state.OVERDUE)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from edge_operator.engine.references import Referent
 from edge_operator.kinds import KINDS
 from edge_operator.kube.index import Index, Key
 from edge_operator.ports import Resource
@@ -137,3 +138,11 @@ def test_a_uid_lives_until_its_resource_goes_or_another_takes_the_name() -> None
     assert (index.lives("one"), index.lives("two")) == (False, True)
     index.forget(EDGE)
     assert not index.lives("two")
+
+
+def test_a_status_under_the_claim_of_another_resource_gives_no_id_to_refer_to() -> None:
+    claimed = {"annotations": {"edge-operator.dev/claim": "uid-of-the-original.n"}}
+
+    index = indexed(resource(BACKEND, 1, id_="bkdfo_1", **claimed))
+
+    assert index.referent("default", BACKEND[::2]) == Referent(None)

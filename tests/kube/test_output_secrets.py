@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edge_operator.engine.operations import Stalled
+from edge_operator.engine.operations import Restart, Stalled
 from edge_operator.engine.reasons import Stalls
 from edge_operator.kinds import KINDS
 from edge_operator.kube import errors
@@ -38,7 +38,7 @@ class OneNamespace:
         before = self.secrets[path.rsplit("/", 1)[-1]]
         assert body.get("type", before["type"]) == before["type"], "the type of a Secret cannot change"
         assert body["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
-        data = {**before["data"], **body["data"]}
+        data = {**before["data"], **body.get("data", {})}
         before["data"] = {k: v for k, v in data.items() if v is not None}
         before["metadata"] |= body["metadata"] | {"resourceVersion": before["metadata"]["resourceVersion"] + "1"}
         return before
@@ -91,3 +91,48 @@ async def test_a_private_key_that_comes_later_stays_in_the_secret_that_there_is(
     await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_1", PUBLIC)
     await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_2", WHOLE)
     assert (api.secrets["s"]["type"], api.data("s")) == ("Opaque", WHOLE)
+
+
+def left(**meta: Any) -> dict[str, Any]:
+    """A Secret that a resource of this kind and name, which is gone, has left."""
+    owner = {"kind": KIND, "name": "example", "uid": "0"}
+    known = {"labels": {"edge-operator.dev/kind": KIND}, "ownerReferences": [owner], "resourceVersion": "1"}
+    return {"type": "Opaque", "data": {}, "metadata": {"name": "s", **known, **meta}}
+
+
+async def test_the_secret_of_a_resource_of_this_name_that_is_gone_can_be_taken_over() -> None:
+    namespace = OneNamespace()
+    namespace.secrets["s"] = left()
+    secrets = Secrets(namespace)  # type: ignore[arg-type]
+    before = await secrets.published(KINDS[KIND], RESOURCE, "s")
+
+    await secrets.take_over(KINDS[KIND], RESOURCE, "s")
+
+    after = await secrets.published(KINDS[KIND], RESOURCE, "s")
+    assert before is not None
+    assert after is not None
+    assert (before.ours, before.forsaken) == (False, True)
+    assert (after.ours, after.forsaken) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"labels": {}},
+        {"ownerReferences": [{"kind": KIND, "name": "other", "uid": "0"}]},
+        {"ownerReferences": [{"kind": "TLSEdge", "name": "example", "uid": "0"}]},
+    ],
+    ids=["not written by the operator", "of another name", "of another kind"],
+)
+async def test_no_other_secret_is_taken_over(meta: dict[str, Any]) -> None:
+    namespace = OneNamespace()
+    namespace.secrets["s"] = left(**meta)
+    secrets = Secrets(namespace)  # type: ignore[arg-type]
+    found = await secrets.published(KINDS[KIND], RESOURCE, "s")
+
+    with pytest.raises(Restart):
+        await secrets.take_over(KINDS[KIND], RESOURCE, "s")
+
+    assert found is not None
+    assert not found.forsaken
+    assert namespace.secrets["s"] == left(**meta)

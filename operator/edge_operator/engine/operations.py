@@ -114,11 +114,18 @@ class Disown:
 
 
 @dataclass(frozen=True)
+class TakeOver:
+    """Make the Secret of a resource that is gone this one's, by its owner reference."""
+
+    secret: str
+
+
+@dataclass(frozen=True)
 class Release:
     """Take the finalizer off: the last write to an object that is being deleted."""
 
 
-Operation = Claim | Create | Update | PutModule | DeleteModule | Read | Publish | Delete | Disown | Release
+Operation = Claim | Create | Update | PutModule | DeleteModule | Read | Publish | Delete | Disown | TakeOver | Release
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,18 @@ Who made an object goes before whoever adopts it; of several that adopt it, the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from edge_operator.declare import Body
+from edge_operator.declare import GROUP, Body
 from edge_operator.engine import marker
 from edge_operator.engine.operations import Stalled
 from edge_operator.engine.reasons import Stalls
-from edge_operator.engine.state import Identity
+from edge_operator.engine.state import CLAIM, Foreign, Identity
+
+KIND_LABEL = f"{GROUP}/kind"
+"""The label of output Secrets that says which kind wrote it."""
 
 
 @dataclass(frozen=True, order=True)
@@ -64,6 +68,40 @@ def succeeds(who: marker.Owner, identity: Identity) -> bool:
     """Whether a marker names a resource that is gone and of which this one has the place."""
     mine = identity.owner(who.nonce)
     return (who.cluster, who.place) == (mine.cluster, mine.place) and who.uid != mine.uid
+
+
+def forsaken(secret: Mapping[str, Any], kind: str, name: str, uid: str) -> bool:
+    """Whether a Secret with this metadata was made for a resource of the same kind and name that is gone."""
+    owners = secret.get("ownerReferences") or ()
+    ours = (secret.get("labels") or {}).get(KIND_LABEL) == kind
+    return ours and all(o["kind"] == kind and o["name"] == name and o["uid"] != uid for o in owners)
+
+
+def heir(objects: Iterable[tuple[str, marker.Owner]], foreign: Foreign) -> str | None:
+    """Which object of resources that are gone is the one to go on with: (id, owner) of each; None if there is none.
+
+    Raises:
+        Stalled: there are several, and none is of the claim that was restored.
+    """
+    known = dict(objects)
+    of_claim = sorted(id_ for id_, who in known.items() if who.nonce == foreign.nonce)
+    if not of_claim and len(known) > 1:
+        text = f"several objects are marked as that of a resource of this name: {', '.join(sorted(known))}"
+        raise Stalled(Stalls.OWNERSHIP_CONFLICT, f"{text}; {_choose(min(known))}")
+    return next(iter(of_claim or known), None)
+
+
+def unmarked(id_: str) -> Stalled:
+    """What to say where a status was restored and its object carries no marker any more."""
+    text = f"the status that was restored names {id_}, which exists and carries no marker of anybody"
+    return Stalled(Stalls.OWNERSHIP_CONFLICT, f"{text}; {_choose(id_)}")
+
+
+def _choose(id_: str) -> str:
+    return (
+        f"create this resource anew: with spec.externalID (such as {id_}) to adopt one, without the annotation "
+        f"{CLAIM} to have one of its own"
+    )
 
 
 def taken(id_: str, who: marker.Owner, identity: Identity, lives: Callable[[str], bool]) -> Stalled:

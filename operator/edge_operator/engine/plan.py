@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from edge_operator.declare import Body, Issued, Managed, Token, Uploaded
-from edge_operator.engine import compare, issue, marker, order, token, upload
+from edge_operator.engine import compare, issue, marker, order, token, upload, verdict
 from edge_operator.engine.operations import (
     Claim,
     Create,
@@ -20,6 +21,7 @@ from edge_operator.engine.operations import (
     Plan,
     Release,
     Stalled,
+    TakeOver,
     Update,
 )
 from edge_operator.engine.project import Field, fields
@@ -51,6 +53,8 @@ def plan(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonc
             todo = _replaceable(upload, desired, recorded, sight, now, nonce)
         case unreachable:
             assert_never(unreachable)
+    if sight.published is not None and sight.published.ours and sight.published.forsaken:
+        todo = replace(todo, operations=(TakeOver(verdict.secret_name(desired)), *todo.operations))
     extra = [Delete(p.id, p.path) for p in recorded.previous if p.delete_after <= now]
     extra += [Delete(id_, path) for id_, path in sight.duplicates]
     pending = [p.delete_after for p in recorded.previous if p.delete_after > now]
@@ -119,22 +123,22 @@ def _fixed(aliases: list[str]) -> Stalled:
 def _replaceable(
     judge: Replaceable, desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonce: str
 ) -> Plan:
-    verdict = judge.verdict(desired, recorded, sight, now)
+    judged = judge.verdict(desired, recorded, sight, now)
     current = sight.found or recorded.id
-    if verdict.replace or current is None:
+    if judged.replace or current is None:
         if desired.adopted:
             raise Stalled(
                 Stalls.INVALID_SPEC,
-                f"spec.externalID: {verdict.why}, which takes a new object, and an adopted one is never replaced; "
+                f"spec.externalID: {judged.why}, which takes a new object, and an adopted one is never replaced; "
                 "create a resource without externalID",
             )
         body, key = judge.body(desired, now), judge.key(desired, sight)
-        steps = create(desired, recorded, nonce, body, key, verdict.overlap, anew=sight.found is not None)
+        steps = create(desired, recorded, nonce, body, key, judged.overlap, anew=sight.found is not None)
         gone = (Delete(sight.found, desired.path),) if sight.found else ()
-        return Plan((*gone, *steps, *judge.publish(desired, recorded, sight, verdict)), judge.EVENT, verdict.why)
+        return Plan((*gone, *steps, *judge.publish(desired, recorded, sight, judged)), judge.EVENT, judged.why)
     todo = change(desired, recorded, sight, current, nonce)
-    again = judge.republish(desired, sight, current) if verdict.publish else ()
-    return Plan((*todo.operations, *again), todo.event, todo.why, todo.drift, verdict.due)
+    again = judge.republish(desired, sight, current) if judged.publish else ()
+    return Plan((*todo.operations, *again), todo.event, todo.why, todo.drift, judged.due)
 
 
 def create(
@@ -156,6 +160,7 @@ def create(
 
 def change(desired: Desired, recorded: Recorded, sight: Sight, current: str, nonce: str) -> Plan:
     """What brings an existing object to what is desired."""
+    nonce = sight.nonce or nonce
     claim = _claimed(recorded, nonce)
     drift = _drift(desired, recorded, sight)
     changed = {f.wire: f for f in _changed(desired, recorded, sight, drift)}
@@ -179,7 +184,7 @@ def change(desired: Desired, recorded: Recorded, sight: Sight, current: str, non
     )
     event = Events.DRIFT_CORRECTED if theirs and recorded.id else Events.UPDATED if steps else None
     if sight.found:
-        event = Events.ADOPTED if desired.adopted else Events.RECOVERED
+        event = Events.ADOPTED if desired.adopted else Events.RESTORED if sight.restored else Events.RECOVERED
     why = ", ".join(sorted({f.alias for f in changed.values()} | {f.alias for f in removed}))
     return Plan((*claim, *steps), event, why, theirs if recorded.id else ())
 
@@ -202,7 +207,7 @@ def _by_user(desired: Desired, recorded: Recorded, field: Field | None) -> bool:
 def _drift(desired: Desired, recorded: Recorded, sight: Sight) -> dict[str, list[str]]:
     if sight.answer is None:
         return {}
-    want = desired.body(_nonce(recorded, "-"))
+    want = desired.body(_nonce(recorded, sight.nonce or "-"))
     have = compare.held(desired.kind, sight.answer)
     return compare.drifted(type(desired.spec), want, have, adopted=desired.adopted)
 

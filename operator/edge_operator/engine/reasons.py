@@ -62,6 +62,7 @@ class Events(StrEnum):
     RETAINED = "Retained"
     ADOPTED = "Adopted"
     RECOVERED = "Recovered"
+    RESTORED = "Restored"
     REPLACED = "Replaced"
     DUPLICATE_DELETED = "DuplicateDeleted"
     DRIFT_CORRECTED = "DriftCorrected"
@@ -108,6 +109,7 @@ MEANINGS: dict[StrEnum, str] = {
     Events.RETAINED: "The resource was deleted and its remote object kept, as deletionPolicy says.",
     Events.ADOPTED: "An existing remote object came under management.",
     Events.RECOVERED: "An object whose creation was interrupted was found again.",
+    Events.RESTORED: "A resource from a backup took over the remote object that its former self made.",
     Events.REPLACED: "A new remote object took the place of an old one.",
     Events.DUPLICATE_DELETED: "A further object with the resource's marker was found and deleted.",
     Events.DRIFT_CORRECTED: "A change made elsewhere was undone.",

@@ -14,6 +14,8 @@ from edge_operator.engine.project import Bindings, Field
 from edge_operator.policies import Policies
 
 CLAIM = f"{GROUP}/claim"
+REMEMBERED = ("id", "nonce", "path", "previous", "applied")
+"""What of a status says which remote objects are the resource's, and what they hold."""
 FINALIZER = f"{GROUP}/remote-object"
 PAUSED = f"{GROUP}/paused"
 ABANDON = f"{GROUP}/abandon"
@@ -107,6 +109,17 @@ class Previous:
 
 
 @dataclass(frozen=True)
+class Foreign:
+    """A claim that another resource took: this one is a copy of it, or was restored from a backup of it."""
+
+    uid: str
+    nonce: str
+    id: str | None
+    """What a status that came along says."""
+    path: Path
+
+
+@dataclass(frozen=True)
 class Recorded:
     """What the custom resource itself remembers, in annotations and status."""
 
@@ -118,11 +131,14 @@ class Recorded:
     applied: Mapping[str, str] = field(default_factory=dict)
     previous: tuple[Previous, ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
+    foreign: Foreign | None = None
 
     @property
     def unspent(self) -> bool:
-        """Whether a claim was taken whose outcome is not recorded: a POST may have happened."""
-        return self.claim is not None and (self.claim != self.nonce or self.id is None)
+        """Whether there may be an object that is not recorded: a claim was taken whose outcome is not, or was lost."""
+        if self.claim is None:
+            return self.id is None and (self.finalizer or self.foreign is not None)
+        return self.claim != self.nonce or self.id is None
 
     def succeeded_by(self, id_: str | None, path: Path, delete_after: datetime) -> Recorded:
         """The same with another current object, or one that is only found; who was current becomes a predecessor."""
@@ -136,14 +152,26 @@ class Recorded:
         return replace(self, previous=tuple(p for p in self.previous if p.id not in ids))
 
 
+def own_status(resource: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The status, if it is this resource's own: one that came along with the claim of another says nothing of it."""
+    meta = resource["metadata"]
+    uid, _, _ = (meta.get("annotations") or {}).get(CLAIM, meta["uid"]).partition(".")
+    return (resource.get("status") or {}) if uid == meta["uid"] else {}
+
+
 def recorded(resource: Mapping[str, Any], key: bytes) -> Recorded:
-    """Read what a custom resource remembers. A claim with another uid, a digest with another key, do not count."""
+    """Read what a custom resource remembers. What another resource remembered, and a digest with another key, do not
+    count.
+    """
     meta, status = resource["metadata"], resource.get("status") or {}
     uid, _, nonce = (meta.get("annotations") or {}).get(CLAIM, "").partition(".")
+    if nonce and uid != meta["uid"]:
+        foreign = Foreign(uid, nonce, status.get("id"), status.get("path") or {})
+        return Recorded(finalizer=FINALIZER in (meta.get("finalizers") or ()), status=status, foreign=foreign)
     return Recorded(
         id=status.get("id"),
         nonce=status.get("nonce"),
-        claim=nonce if nonce and uid == meta["uid"] else None,
+        claim=nonce or None,
         finalizer=FINALIZER in (meta.get("finalizers") or ()),
         path=status.get("path") or {},
         applied=digests.known(key, status.get("applied") or {}),
@@ -165,6 +193,8 @@ class Published:
     keys: frozenset[str]
     key_pair: KeyPair | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
+    forsaken: bool = False
+    """Whether it was made for a resource of this kind and name that is gone."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +212,10 @@ class Sight:
     rotate: bool = False
     """Whether an annotation asks for a new token or certificate."""
     published: Published | None = None
+    nonce: str | None = None
+    """The nonce of a found object for which this resource has no claim yet."""
+    restored: bool = False
+    """Whether the found object was that of a resource that is gone, whose place this one has."""
 
 
 def requested(meta: Mapping[str, Any]) -> str | None:

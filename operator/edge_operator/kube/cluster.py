@@ -120,6 +120,11 @@ class KubeCluster:
         self._may_write()
         await self._secrets.disown(resource, secret)
 
+    async def take_over(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
+        """Put our owner reference on the Secret of a resource of this kind and name that is gone."""
+        self._may_write()
+        await self._secrets.take_over(kind, resource, secret)
+
     async def release(self, kind: Kind[Any], resource: Resource) -> None:
         """Take the finalizer off."""
         rest = [f for f in resource["metadata"].get("finalizers") or () if f != state.FINALIZER]

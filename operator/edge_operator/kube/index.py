@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from edge_operator.declare import Kind
-from edge_operator.engine import references, verdict
+from edge_operator.engine import references, state, verdict
 from edge_operator.engine.ownership import Holder
 from edge_operator.engine.references import ConnectionKey, Named, Referent
 from edge_operator.ports import Memory, Resource, Snapshot
@@ -97,7 +97,7 @@ class Index:
 
     def observe(self, kind: Kind[Any], resource: Resource, *, dirty: bool = True) -> Change:
         """Take in a resource as the API server showed it. `dirty` keeps its body for the coming pass."""
-        meta, status = resource["metadata"], resource.get("status") or {}
+        meta, status = resource["metadata"], state.own_status(resource)
         key, version = (kind.name, meta["namespace"], meta["name"]), int(meta["resourceVersion"])
         old = self._entries.get(key)
         if meta["uid"] in self._gone or (old is not None and old.uid == meta["uid"] and version <= old.version):

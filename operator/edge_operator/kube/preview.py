@@ -31,6 +31,7 @@ from edge_operator.engine.operations import (
     Read,
     Release,
     Stalled,
+    TakeOver,
     Unsupported,
     Update,
     Waiting,
@@ -275,6 +276,8 @@ def _operation(kind: Kind[Any], operation: Operation, hidden: Mapping[str, str])
             yield f"- delete {id_}"
         case Publish(secret):
             yield f"+ write Secret {secret}"
+        case TakeOver(secret):
+            yield f"~ take over Secret {secret}"
         case Claim() | Read() | Disown() | Release():
             return
 

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from edge_operator.declare import GROUP, Kind, SecretKeyRef
+from edge_operator.engine import ownership
 from edge_operator.engine.operations import KeyPair, Restart, Stalled, Waiting
+from edge_operator.engine.ownership import KIND_LABEL
 from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.state import Published
 from edge_operator.kube import errors, paths
 from edge_operator.kube.client import JSON, KubeAPI
 from edge_operator.ports import Resource
 
-KIND_LABEL = f"{GROUP}/kind"
 ID_ANNOTATION = f"{GROUP}/id"
 SSH_AUTH = "kubernetes.io/ssh-auth"
 ATTEMPTS = 5
@@ -65,6 +66,7 @@ class Secrets:
             keys=frozenset(k for k, v in data.items() if v),
             key_pair=_key_pair(kind, data),
             token=_token(kind, data),
+            forsaken=_forsaken(kind, secret, resource),
         )
 
     async def publish(self, kind: Kind[Any], resource: Resource, name: str, id_: str, data: Mapping[str, str]) -> None:
@@ -93,6 +95,22 @@ class Secrets:
             return
         raise Restart
 
+    async def take_over(self, kind: Kind[Any], resource: Resource, name: str) -> None:
+        """Put our owner reference in the place of one of a resource of this kind and name that is gone.
+
+        Raises:
+            Restart: the Secret is not as it was any more.
+        """
+        secret = await self.read(resource["metadata"]["namespace"], name)
+        if secret is None or not _forsaken(kind, secret, resource):
+            raise Restart
+        version = secret["metadata"]["resourceVersion"]
+        patch = {"metadata": {"resourceVersion": version, "ownerReferences": [_reference(kind, resource)]}}
+        try:
+            await self._api.merge_patch(paths.secret(resource["metadata"]["namespace"], name), patch)
+        except (errors.Conflict, errors.NotFound):
+            raise Restart from None
+
     async def disown(self, resource: Resource, name: str) -> None:
         """Take the owner reference off, so that the Secret outlives the resource. None, or not ours: nothing to do."""
         meta = resource["metadata"]
@@ -116,6 +134,22 @@ class Secrets:
 def _ours(secret: JSON, resource: Resource) -> bool:
     owners = secret["metadata"].get("ownerReferences") or ()
     return any(owner.get("uid") == resource["metadata"]["uid"] for owner in owners)
+
+
+def _forsaken(kind: Kind[Any], secret: JSON, resource: Resource) -> bool:
+    meta = resource["metadata"]
+    return ownership.forsaken(secret["metadata"], kind.name, meta["name"], meta["uid"])
+
+
+def _reference(kind: Kind[Any], resource: Resource) -> JSON:
+    return {
+        "apiVersion": resource["apiVersion"],
+        "kind": kind.name,
+        "name": resource["metadata"]["name"],
+        "uid": resource["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
 
 
 def _text(encoded: str, what: str) -> str:
@@ -151,21 +185,13 @@ def _metadata(kind: Kind[Any], resource: Resource, id_: str) -> tuple[dict[str, 
 
 
 def _secret(kind: Kind[Any], resource: Resource, name: str, id_: str, data: Mapping[str, str]) -> JSON:
-    meta = resource["metadata"]
     labels, annotations = _metadata(kind, resource, id_)
-    owner = {
-        "apiVersion": resource["apiVersion"],
-        "kind": kind.name,
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "controller": True,
-        "blockOwnerDeletion": False,
-    }
+    owners = [_reference(kind, resource)]
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "type": _type(data),
-        "metadata": {"name": name, "labels": labels, "annotations": annotations, "ownerReferences": [owner]},
+        "metadata": {"name": name, "labels": labels, "annotations": annotations, "ownerReferences": owners},
         "data": _encoded(data),
     }
 
