@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from edge_operator.declare import Body, Kind, SecretKeyRef
+from edge_operator.engine.healing import Healing
 from edge_operator.engine.marker import Owner
 from edge_operator.engine.operations import KeyPair, KeyRequest, Path
 from edge_operator.engine.ownership import Holder
@@ -154,6 +155,8 @@ class Memory:
     """When the last write to the service for this resource ended (monotonic seconds)."""
     waiting_since: float | None = None
     """Since when the resource waits for a neighbour without having said so (monotonic seconds)."""
+    healing: Healing = field(default_factory=Healing)
+    """How often which field was healed."""
     doubted: bool = False
     """Whether an answer said that the object is gone: a read has to confirm it."""
 
@@ -203,3 +206,4 @@ class Pass:
     cluster: Cluster
     world: World
     grace_seconds: float
+    resync_seconds: float = 600.0

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from edge_operator.deletion import delete
 from edge_operator.engine import plan, project, references, state
 from edge_operator.engine.conditions import Verdict
+from edge_operator.engine.healing import Held
 from edge_operator.engine.operations import Create, Missing, Plan, Restart, Stalled, Unsupported, Waiting, shown
 from edge_operator.engine.reasons import Ready, Stalls, Waits
 from edge_operator.engine.references import Named
@@ -46,15 +47,12 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
         wanted = await _resolve(line, _parse(line, resource))
         sight = await observe(line, wanted, progress.recorded, resource, snapshot)
         progress.see(sight, wanted, line.world.now())
-        todo = plan.plan(wanted, progress.recorded, sight, line.world.now(), line.world.nonce())
+        todo, left = _plan(line, wanted, progress, sight)
         if sight.missing:
             progress.recorded = replace(progress.recorded, id=None, applied={})
-        if todo.operations:
-            line.remote.check()
-        for operation in todo.operations:
-            await execute(line, wanted, operation, progress)
+        await _carry_out(line, wanted, todo, progress)
         todo = _next_look(wanted, todo, progress)
-        verdict = _success(wanted, todo)
+        verdict = _success(wanted, todo) if left is None else _slowed(left)
     except (Waiting, Stalled, Unsupported) as ended:
         if (pause := _patience(line, progress, ended)) > 0:
             return Outcome(ready=False, reason=str(verdict_of(ended, progress).reason), after_seconds=pause)
@@ -67,7 +65,8 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
         line.memory.doubted = True
         return Outcome(ready=False, reason=f"Missing {gone}", again=True)
     line.memory.doubted, line.memory.waiting_since = False, None
-    return await report(line, progress, verdict, wanted, todo)
+    outcome = await report(line, progress, verdict, wanted, todo)
+    return outcome if left is None else _no_later(line, outcome, left)
 
 
 @dataclass(frozen=True)
@@ -93,6 +92,50 @@ async def propose(line: Pass, resource: Resource) -> Proposal:
     todo = plan.plan(wanted, progress.recorded, sight, line.world.now(), line.world.nonce())
     anew = any(isinstance(operation, Create) for operation in todo.operations)
     return Proposal(todo, recorded.id if anew and not sight.missing else None)
+
+
+def _plan(line: Pass, wanted: Desired, progress: Progress, sight: Sight) -> tuple[Plan, Held | None]:
+    """What to do, and what is left for now because it was undone again and again. A wish of the user ends that."""
+    meta, status = progress.resource["metadata"], progress.recorded.status
+    wished = state.requested(meta) not in (None, status.get("lastHandledReconcileAt"))
+    if wished or status.get("observedGeneration") != meta.get("generation"):
+        line.memory.healing.forget()
+    nonce, now = line.world.nonce(), line.world.now()
+    todo = plan.plan(wanted, progress.recorded, sight, now, nonce)
+    if not todo.operations:
+        return todo, None
+    left = line.memory.healing.held(todo.drift, line.world.monotonic(), line.resync_seconds)
+    if left is not None:
+        todo = plan.plan(wanted, progress.recorded, replace(sight, left=left.paths), now, nonce)
+    return todo, left
+
+
+async def _carry_out(line: Pass, wanted: Desired, todo: Plan, progress: Progress) -> None:
+    if not todo.operations:
+        return
+    line.remote.check()
+    for operation in todo.operations:
+        await execute(line, wanted, operation, progress)
+    line.memory.healing.done(todo.drift, line.world.monotonic(), line.world.now())
+
+
+def _slowed(left: Held) -> Verdict:
+    paths = tuple(sorted(left.paths))
+    return Verdict(
+        Waits.HEALING_SLOWED,
+        f"somebody or something keeps changing {', '.join(f'spec.{p}' for p in paths)} in the service; it is set right "
+        f"again at {state.stamp(left.at)}, and later each time. Stop the other writer, or put its value into the spec; "
+        f"the annotation {state.REQUESTED[0]} sets it right now",
+        drift=paths,
+    )
+
+
+def _no_later(line: Pass, outcome: Outcome, left: Held) -> Outcome:
+    """The outcome with a look at what is left as soon as its pause is over."""
+    wait = max(left.until - line.world.monotonic(), 0.0)
+    if outcome.due is not None and (outcome.due - line.world.now()).total_seconds() < wait:
+        return outcome
+    return replace(outcome, after_seconds=wait)
 
 
 def _parse(line: Pass, resource: Resource) -> Policies:

@@ -78,6 +78,8 @@ async def report(
     if removed:
         text = f"deleted {', '.join(removed)}: marked as this resource's, and neither its object nor a predecessor"
         line.cluster.tell(progress.resource, Events.DUPLICATE_DELETED, text, warning=True)
+    if patch and verdict.reason is Waits.HEALING_SLOWED:
+        line.cluster.tell(progress.resource, verdict.reason, verdict.message, warning=True)
     dues = [p.delete_after for p in progress.recorded.previous]
     if todo is not None and todo.due is not None:
         dues.append(todo.due)

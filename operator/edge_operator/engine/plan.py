@@ -209,7 +209,8 @@ def _drift(desired: Desired, recorded: Recorded, sight: Sight) -> dict[str, list
         return {}
     want = desired.body(_nonce(recorded, sight.nonce or "-"))
     have = compare.held(desired.kind, sight.answer)
-    return compare.drifted(type(desired.spec), want, have, adopted=desired.adopted)
+    found = compare.drifted(type(desired.spec), want, have, adopted=desired.adopted)
+    return {wire: paths for wire, paths in found.items() if not sight.left.issuperset(paths)}
 
 
 def _paths(drift: Mapping[str, list[str]]) -> list[str]:

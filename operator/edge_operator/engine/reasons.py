@@ -27,6 +27,7 @@ class Waits(StrEnum):
     SERVICE_UNAVAILABLE = "ServiceUnavailable"
     RECOVERING = "Recovering"
     CONFLICT = "Conflict"
+    HEALING_SLOWED = "HealingSlowed"
     DELETING = "Deleting"
     DELETION_BLOCKED = "DeletionBlocked"
 
@@ -84,6 +85,7 @@ MEANINGS: dict[StrEnum, str] = {
     Waits.SERVICE_UNAVAILABLE: "The service does not answer, or answers with an error of its own.",
     Waits.RECOVERING: "It is unknown whether a request arrived; the service is searched before it is sent again.",
     Waits.CONFLICT: "Another object holds what this one asks for, such as a hostport.",
+    Waits.HEALING_SLOWED: "Something keeps changing the remote object; it is set right at longer and longer intervals.",
     Waits.DELETING: "The resource is being deleted.",
     Waits.DELETION_BLOCKED: "Something still uses this resource.",
     Stalls.INVALID_SPEC: "The spec, or a value that it refers to, is refused; the message says where and why.",

@@ -212,6 +212,8 @@ class Sight:
     rotate: bool = False
     """Whether an annotation asks for a new token or certificate."""
     published: Published | None = None
+    left: frozenset[str] = frozenset()
+    """Paths of fields that differ and are left so for now."""
     nonce: str | None = None
     """The nonce of a found object for which this resource has no claim yet."""
     restored: bool = False

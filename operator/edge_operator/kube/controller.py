@@ -55,9 +55,10 @@ class Controller:
         world: World,
         *,
         grace_seconds: float,
+        resync_seconds: float,
     ) -> None:
         self._kinds, self._api, self._index, self._world = kinds, api, index, world
-        self._grace = grace_seconds
+        self._grace, self._resync = grace_seconds, resync_seconds
         self.attendants: dict[str, Attendant] = {}
 
     def event(self, kind: CustomResource[Any], type_: str | None, resource: Resource) -> None:
@@ -166,7 +167,9 @@ class Controller:
         marked = self.connections.marked(entry.connection)
         identity = Identity(self.cluster.id, namespace, name, entry.uid, self.cluster.digest_key, marked)
         remote = self.connections.remote(entry.connection, namespace)
-        return Pass(self._kinds[kind], identity, entry.memory, remote, self.cluster, self._world, self._grace)
+        return Pass(
+            self._kinds[kind], identity, entry.memory, remote, self.cluster, self._world, self._grace, self._resync
+        )
 
     def _done(self, entry: Entry, snapshot: Snapshot | None, outcome: Outcome) -> None:
         """Remember how it ended and say when to come back."""

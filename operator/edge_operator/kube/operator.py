@@ -114,7 +114,14 @@ class Operator:
             api, settings.operator_namespace, LEASE_NAME, holder=settings.identity, terms=terms
         )
         self.recorder = Recorder(api, instance=self.leadership.holder, on_outcome=metrics.event)
-        self.controller = Controller(KINDS, api, self.index, self.world, grace_seconds=settings.grace_seconds)
+        self.controller = Controller(
+            KINDS,
+            api,
+            self.index,
+            self.world,
+            grace_seconds=settings.grace_seconds,
+            resync_seconds=settings.resync_seconds,
+        )
         self.connections = connections.Connections(
             self.index,
             self.world,
