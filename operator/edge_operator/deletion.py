@@ -55,6 +55,13 @@ async def _kept(line: Pass, resource: Resource, recorded: Recorded) -> _Farewell
         return Events.ABANDONED, f"let go as asked; {what} stays in the account"
     if annotations.get(state.PAUSED) == "true":
         raise Waiting(Waits.DELETION_BLOCKED, "paused by annotation; take it off to go on")
+    asked, removal = resource["metadata"]["deletionTimestamp"], await line.cluster.removal(line.kind)
+    if removal is not None and asked >= removal:
+        what = recorded.id or "a remote object, if there is one,"
+        return Events.RETAINED, (
+            f"{what} stays in the account, because the CustomResourceDefinition {line.kind.crd} is being removed, and "
+            "with it every resource; spec.externalID adopts it again"
+        )
     if using := line.cluster.dependants(line.kind, resource):
         more = f" and {len(using) - 5} more" if len(using) > 5 else ""
         raise Waiting(Waits.DELETION_BLOCKED, f"still used by {', '.join(using[:5])}{more}; delete them first")

@@ -130,6 +130,9 @@ class Cluster(Protocol):
     async def disown(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
         """Take the owner reference off the output Secret, if there is one."""
 
+    async def removal(self, kind: Kind[Any]) -> str | None:
+        """When the removal of the kind's CRD was asked for (RFC 3339), by a live read; None while nobody asked."""
+
     async def take_over(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
         """Put our owner reference on the Secret of a resource of this kind and name that is gone."""
 

@@ -116,7 +116,7 @@ def test_rights_are_the_derived_ones_for_the_whole_cluster() -> None:
     found = render()
     rules = named(found, "ClusterRole", "edge-edge-operator")["rules"]
 
-    assert rules == [*access.watched(ALL), *access.cluster(ALL), *access.identity()]
+    assert rules == [*access.watched(ALL), *access.cluster(ALL), *access.identity(), *access.definitions(ALL)]
     assert named(found, "Role", "edge-edge-operator-own")["rules"] == access.own()
 
 
@@ -140,10 +140,8 @@ def test_a_given_cluster_id_needs_no_look_into_kube_system() -> None:
     chosen, everywhere = render({"watchNamespaces": ["one"], "clusterID": "here"}), render({"clusterID": "here"})
 
     assert "kube-system" not in {manifest["metadata"].get("namespace") for manifest in chosen}
-    assert named(everywhere, "ClusterRole", "edge-edge-operator")["rules"] == [
-        *access.watched(ALL),
-        *access.cluster(ALL),
-    ]
+    rules = named(everywhere, "ClusterRole", "edge-edge-operator")["rules"]
+    assert rules == [*access.watched(ALL), *access.cluster(ALL), *access.definitions(ALL)]
     assert env(named(chosen, "Deployment", "edge-edge-operator"))["EDGE_OPERATOR_CLUSTER_ID"] == "here"
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from edge_operator.derive import access
-from edge_operator.kinds import DECLARED
+from edge_operator.kinds import DECLARED, KINDS
 from edge_operator.kube import bootstrap, operator
 
-ALL = [*access.watched(DECLARED.values()), *access.cluster(DECLARED.values()), *access.identity(), *access.own()]
+EVERY = DECLARED.values()
+ALL = [*access.watched(EVERY), *access.cluster(EVERY), *access.identity(), *access.definitions(EVERY), *access.own()]
 
 
 def verbs(rules: access.Rules, resource: str) -> set[str]:
@@ -37,6 +38,13 @@ def test_of_the_cluster_itself_one_name_is_read() -> None:
 
     assert rule["resourceNames"] == ["kube-system"]
     assert rule["verbs"] == ["get"]
+
+
+def test_of_the_definitions_our_own_are_read() -> None:
+    (rule,) = access.definitions(KINDS.values())
+
+    assert rule["resourceNames"] == sorted(kind.crd for kind in KINDS.values())
+    assert verbs(ALL, "customresourcedefinitions") == {"get"}
 
 
 def test_the_names_are_those_that_the_operator_uses() -> None:

@@ -59,6 +59,9 @@ class ApiServer:
     past: dict[Key, Object] = field(default_factory=dict)
     """Each object as it was before its last change: what a cache that is behind shows."""
 
+    removals: dict[str, str] = field(default_factory=dict)
+    """Since when the definition of a kind is being removed."""
+
     def __post_init__(self) -> None:
         self._versions, self._uids = itertools.count(1), itertools.count(1)
 
@@ -114,6 +117,12 @@ class ApiServer:
             self._store(key, before, after, by)
         else:
             self._remove(key, by)
+
+    def remove_definition(self, kind: str) -> None:
+        """`kubectl delete crd`: every resource of the kind is deleted."""
+        self.removals[kind] = stamp(self.now())
+        for key in [key for key in self.objects if key[0] == kind]:
+            self.delete(key)
 
     def _new(self, key: Key) -> Object:
         kind, namespace, name = key

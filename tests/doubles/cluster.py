@@ -160,6 +160,9 @@ class FakeCluster:
 
         self._write(f"PATCH Secret/{secret} disowned", lambda: self.api.patch_metadata(key, None, change, "operator"))
 
+    async def removal(self, kind: Kind[Any]) -> str | None:
+        return self.api.removals.get(kind.name)
+
     async def take_over(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
         key: Key = ("Secret", resource["metadata"]["namespace"], secret)
         found = self.api.get(key)

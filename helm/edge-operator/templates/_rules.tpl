@@ -91,6 +91,30 @@
   - kube-system
 {{- end }}
 
+{{- define "edge-operator.rules.definitions" -}}
+- apiGroups:
+  - apiextensions.k8s.io
+  resources:
+  - customresourcedefinitions
+  verbs:
+  - get
+  resourceNames:
+  - agentingresses.edge-operator.dev
+  - apikeys.edge-operator.dev
+  - eventdestinations.edge-operator.dev
+  - failoverbackends.edge-operator.dev
+  - httpsedges.edge-operator.dev
+  - httpsroutes.edge-operator.dev
+  - sshcertificateauthorities.edge-operator.dev
+  - sshhostcertificates.edge-operator.dev
+  - sshusercertificates.edge-operator.dev
+  - tcpedges.edge-operator.dev
+  - tlscertificates.edge-operator.dev
+  - tlsedges.edge-operator.dev
+  - tunnelcredentials.edge-operator.dev
+  - weightedbackends.edge-operator.dev
+{{- end }}
+
 {{- define "edge-operator.rules.own" -}}
 - apiGroups:
   - coordination.k8s.io

@@ -1,7 +1,7 @@
 """What a running operator may do in a cluster, and what people may do with its resources: RBAC rules.
 
-The least that works. `watched` is needed in every namespace with resources, `identity` once in the cluster, `own` in
-the operator's own namespace. The CRDs themselves are found by discovery, which every account may read.
+The least that works. `watched` is needed in every namespace with resources, `identity` and `definitions` once in the
+cluster, `own` in the operator's own namespace.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from edge_operator.declare import GROUP, CustomResource
+from edge_operator.declare import GROUP, CustomResource, Kind
 
 LEASE = "edge-operator"
 """Name of the Lease that says which replica acts."""
@@ -54,6 +54,12 @@ def _declared(kinds: Iterable[CustomResource[Any]]) -> Rules:
 def identity() -> Rules:
     """Once, unless the cluster's id is given: the uid of kube-system is the id."""
     return [_rule("", ["namespaces"], ("get",), ["kube-system"])]
+
+
+def definitions(kinds: Iterable[CustomResource[Any]]) -> Rules:
+    """Once: whether a resource is deleted because its CRD is. Without it discovery is asked, which may be late."""
+    names = sorted(kind.crd for kind in kinds if isinstance(kind, Kind))
+    return [_rule("apiextensions.k8s.io", ["customresourcedefinitions"], ("get",), names)]
 
 
 def own() -> Rules:

@@ -28,6 +28,7 @@ def rules_template(kinds: Iterable[CustomResource[Any]], *sources: str) -> str:
         "watched": access.watched(kinds),
         "cluster": access.cluster(kinds),
         "identity": access.identity(),
+        "definitions": access.definitions(kinds),
         "own": access.own(),
         "view": access.view(kinds),
         "edit": access.edit(kinds),

@@ -108,7 +108,7 @@ MEANINGS: dict[StrEnum, str] = {
     Events.CREATED: "A remote object was created.",
     Events.UPDATED: "The remote object was changed because the spec changed.",
     Events.DELETED: "The remote object was deleted.",
-    Events.RETAINED: "The resource was deleted and its remote object kept, as deletionPolicy says.",
+    Events.RETAINED: "The resource is gone and its remote object was kept; the message says why.",
     Events.ADOPTED: "An existing remote object came under management.",
     Events.RECOVERED: "An object whose creation was interrupted was found again.",
     Events.RESTORED: "A resource from a backup took over the remote object that its former self made.",

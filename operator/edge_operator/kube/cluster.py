@@ -6,6 +6,7 @@ the echo of our own write is known for what it is.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from edge_operator.engine.state import Published
 from edge_operator.kinds import KINDS
 from edge_operator.kube import errors, paths
 from edge_operator.kube.client import JSON, KubeAPI
+from edge_operator.kube.definitions import Definitions
 from edge_operator.kube.index import Index, Key
 from edge_operator.kube.secrets import ATTEMPTS, Secrets
 from edge_operator.ports import Resource
@@ -45,6 +47,7 @@ class KubeCluster:
         wake: Callable[[frozenset[Key]], None],
     ) -> None:
         self._api, self._index, self._secrets = api, index, Secrets(api)
+        self._definitions = Definitions(api, time.monotonic)
         self._id, self._digest_key = cluster_id, digest_key
         self._may_write, self._tell, self._wake = may_write, tell, wake
 
@@ -119,6 +122,10 @@ class KubeCluster:
         del kind
         self._may_write()
         await self._secrets.disown(resource, secret)
+
+    async def removal(self, kind: Kind[Any]) -> str | None:
+        """When the removal of the kind's CRD was asked for, by a live read; None while nobody asked."""
+        return await self._definitions.removal(kind)
 
     async def take_over(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
         """Put our owner reference on the Secret of a resource of this kind and name that is gone."""
