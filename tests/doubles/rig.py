@@ -202,9 +202,9 @@ class Rig(Hands):
         self.world.elapsed = max(self.world.elapsed, until)
         await self.settle(0)
 
-    async def work(self) -> None:
-        """One pass of the resource that waits longest."""
-        key = next(iter(self.process.dirty))
+    async def work(self, key: Key | None = None) -> None:
+        """One pass of the resource that waits longest, or of this one of those that wait."""
+        key = key or next(iter(self.process.dirty))
         snapshot = self.process.dirty.pop(key)
         found = self.api.get(key)
         if found is None:
