@@ -158,6 +158,40 @@ def import_(kinds: tuple[str, ...], ids: tuple[str, ...], namespace: str, **valu
     sys.exit(commands.main(commands.import_(settings, kinds, ids, namespace)))
 
 
+@cli.command("drain")
+@_option("--kubeconfig", Settings, "kubeconfig", _FILE)
+@click.option(
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    envvar="EDGE_OPERATOR_NAMESPACE",
+    show_envvar=True,
+    help="Namespaces to drain; none means the whole cluster.",
+)
+@click.option(
+    "--timeout",
+    "timeout_seconds",
+    type=DURATION,
+    default=240.0,
+    show_default=True,
+    envvar="EDGE_OPERATOR_TIMEOUT",
+    show_envvar=True,
+    help="How long to wait for all to be gone, in seconds.",
+)
+@click.option("--yes", "sure", is_flag=True, help="Do it; without it the resources are only printed.")
+def drain(kubeconfig: Path | None, namespaces: tuple[str, ...], timeout_seconds: float, sure: bool) -> None:
+    """Delete every resource of every kind, and wait until a running operator has deleted what they stand for.
+
+    Each resource goes as its deletionPolicy says. What waits for what is printed; nothing else is removed.
+
+    Exit codes: 0 once all are gone, 1 if some are left after the time-out, 2 for wrong options, or without --yes where
+    there is something to delete.
+    """
+    from edge_operator.kube import commands
+
+    sys.exit(commands.main(commands.drain(kubeconfig, namespaces, sure=sure, timeout_seconds=timeout_seconds)))
+
+
 @cli.command("serve-api")
 @click.option(
     "--listen",

@@ -145,6 +145,44 @@ def test_a_given_cluster_id_needs_no_look_into_kube_system() -> None:
     assert env(named(chosen, "Deployment", "edge-edge-operator"))["EDGE_OPERATOR_CLUSTER_ID"] == "here"
 
 
+def drained(**values: object) -> list[dict[str, Any]]:
+    found = render({"drainOnUninstall": {"enabled": True, "timeout": "2m"}, **values})
+    return [manifest for manifest in found if manifest["metadata"]["name"] == "edge-edge-operator-drain"]
+
+
+def test_nothing_deletes_resources_unless_it_is_asked_for() -> None:
+    assert [m for m in render() if m["metadata"]["name"].endswith("-drain")] == []
+    operators = named(render({"drainOnUninstall": {"enabled": True}}), "ClusterRole", "edge-edge-operator")
+    assert not {"delete", "deletecollection"} & {verb for rule in operators["rules"] for verb in rule["verbs"]}
+
+
+def test_a_drain_is_a_job_before_the_uninstall_with_an_account_and_rights_of_its_own() -> None:
+    found = {manifest["kind"]: manifest for manifest in drained()}
+
+    assert set(found) == {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Job"}
+    hooks = {kind: manifest["metadata"]["annotations"] for kind, manifest in found.items()}
+    assert {hook["helm.sh/hook"] for hook in hooks.values()} == {"pre-delete"}
+    weights = {kind: int(hook["helm.sh/hook-weight"]) for kind, hook in hooks.items()}
+    assert max(w for kind, w in weights.items() if kind != "Job") < weights["Job"]
+    assert found["ClusterRole"]["rules"] == access.drain(ALL)
+    pod = found["Job"]["spec"]["template"]["spec"]
+    assert found["ClusterRoleBinding"]["subjects"][0]["name"] == pod["serviceAccountName"]
+    assert pod["containers"][0]["args"] == ["drain", "--yes", "--timeout", "2m"]
+    assert pod["restartPolicy"] == "Never"
+
+
+def test_a_drain_of_chosen_namespaces_has_rights_in_these_alone() -> None:
+    found = drained(watchNamespaces=["one", "two"])
+
+    roles = [m["metadata"]["namespace"] for m in found if m["kind"] == "Role"]
+    assert roles == [m["metadata"]["namespace"] for m in found if m["kind"] == "RoleBinding"] == ["one", "two"]
+    assert not [m for m in found if m["kind"].startswith("ClusterRole")]
+    (job,) = (m for m in found if m["kind"] == "Job")
+    assert job["spec"]["template"]["spec"]["containers"][0]["env"] == [
+        {"name": "EDGE_OPERATOR_NAMESPACE", "value": "one two"}
+    ]
+
+
 def test_every_binding_binds_the_service_account_to_a_role_that_is_there() -> None:
     found = render({"watchNamespaces": ["one"]}) + render()
     roles = {(role["kind"], role["metadata"]["name"]) for role in found}

@@ -148,6 +148,30 @@
   - edge-operator-digest-key
 {{- end }}
 
+{{- define "edge-operator.rules.drain" -}}
+- apiGroups:
+  - edge-operator.dev
+  resources:
+  - agentingresses
+  - apikeys
+  - eventdestinations
+  - failoverbackends
+  - httpsedges
+  - httpsroutes
+  - sshcertificateauthorities
+  - sshhostcertificates
+  - sshusercertificates
+  - tcpedges
+  - tlscertificates
+  - tlsedges
+  - tunnelcredentials
+  - weightedbackends
+  verbs:
+  - get
+  - list
+  - delete
+{{- end }}
+
 {{- define "edge-operator.rules.view" -}}
 - apiGroups:
   - edge-operator.dev

@@ -72,6 +72,11 @@ def own() -> Rules:
     ]
 
 
+def drain(kinds: Iterable[CustomResource[Any]]) -> Rules:
+    """For the Job that deletes every resource before an uninstall, and for nobody else."""
+    return [_rule(GROUP, sorted(kind.plural for kind in kinds if isinstance(kind, Kind)), ("get", "list", "delete"))]
+
+
 def view(kinds: Iterable[CustomResource[Any]]) -> Rules:
     """For people who look."""
     return [_rule(GROUP, sorted(kind.plural for kind in kinds), _READ)]

@@ -30,6 +30,7 @@ def rules_template(kinds: Iterable[CustomResource[Any]], *sources: str) -> str:
         "identity": access.identity(),
         "definitions": access.definitions(kinds),
         "own": access.own(),
+        "drain": access.drain(kinds),
         "view": access.view(kinds),
         "edit": access.edit(kinds),
     }

@@ -48,6 +48,7 @@ BLOCKS = (
     ("README.md", "kinds"),
     ("docs/operations.md", "values"),
     ("docs/operations.md", "run"),
+    ("docs/operations.md", "drain"),
     ("docs/operations.md", "serve-api"),
 )
 """Where parts of a file are derived: the path, and the name in the marks around the part."""

@@ -1,4 +1,4 @@
-"""Commands for people beside the operator: they read the cluster and the account, and write nothing."""
+"""Commands for people beside the operator: `plan` and `import` write nothing, `drain` deletes resources."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from edge_operator.engine.operations import Missing, Shut, Stalled, Unsupported,
 from edge_operator.engine.reasons import Waits
 from edge_operator.kinds import KINDS
 from edge_operator.kube import bootstrap, errors, logs, preview
+from edge_operator.kube import drain as draining
 from edge_operator.kube.account import Account
 from edge_operator.kube.client import KubeAPI
 from edge_operator.kube.flags import Flags, KeyUnreadable
@@ -89,6 +90,12 @@ async def import_(settings: Settings, kinds: Sequence[str], ids: Sequence[str], 
     for id_ in sorted(missing):
         sys.stderr.write(f"edge-operator: {id_}: not in the account, or of a kind that is not imported\n")
     return FAILED if missing else OK
+
+
+async def drain(kubeconfig: Path | None, namespaces: Sequence[str], *, sure: bool, timeout_seconds: float) -> int:
+    """Delete every resource and wait until all are gone; FAILED if some are left."""
+    async with await KubeAPI.connect(kubeconfig) as api:
+        return await draining.drain(api, namespaces, sys.stdout, sure=sure, timeout_seconds=timeout_seconds)
 
 
 def _print(manifest: brownfield.Manifest | None, id_: str) -> None:
