@@ -215,7 +215,7 @@ def test_ready_resources_stay_ready_while_the_account_cannot_be_looked_at(
     operator.rest()
     try:
         key_file.write_text("ak_wrong")
-        operator.says("no look at /backends/failover in this round: the service refuses the API key")
+        operator.says("the operator's own connection: AuthenticationFailed: the service refuses the API key")
         assert world.get("FailoverBackend", "blue") == before
     finally:
         key_file.write_text(service.operator_key)
