@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edge_operator.engine import project
-from edge_operator.kinds import KINDS
+from edge_operator.kinds import DECLARED, KINDS
 from edge_operator.kube import errors
 from edge_operator.kube.drain import drain, in_order
 
@@ -31,8 +31,8 @@ class Cluster:
         self.missing: set[str] = set()
 
     def kind(self, path: str) -> str:
-        plural = next(part for part in path.split("/") if part in {k.plural for k in KINDS.values()})
-        return next(k.name for k in KINDS.values() if k.plural == plural)
+        plural = next(part for part in path.split("/") if part in {k.plural for k in DECLARED.values()})
+        return next(k.name for k in DECLARED.values() if k.plural == plural)
 
     async def pages(self, path: str) -> AsyncIterator[Any]:
         if self.kind(path) in self.missing:
@@ -60,6 +60,17 @@ class Cluster:
             self, (), out, sure=sure, timeout_seconds=3.0, monotonic=lambda: self.now, sleep=self.sleep  # type: ignore[arg-type]
         )  # fmt: skip
         return code, out.getvalue().splitlines()
+
+
+async def test_connections_go_last_and_those_of_the_cluster_only_with_all_of_it() -> None:
+    cluster = Cluster("ClusterConnection", "Connection", EDGE)
+    cluster.steps = [cluster.held.clear]
+
+    code, lines = await cluster.drain()
+
+    assert code == 0
+    assert cluster.deleted == [EDGE, "ClusterConnection", "Connection"]
+    assert lines[1:3] == ["TLSEdge a/db: is being deleted", "ClusterConnection db: is being deleted"]
 
 
 async def test_it_deletes_dependants_first_waits_and_tells_each_thing_once() -> None:

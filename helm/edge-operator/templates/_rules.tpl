@@ -154,6 +154,8 @@
   resources:
   - agentingresses
   - apikeys
+  - clusterconnections
+  - connections
   - eventdestinations
   - failoverbackends
   - httpsedges

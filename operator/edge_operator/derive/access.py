@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from edge_operator import connections
 from edge_operator.declare import GROUP, CustomResource, Kind
 
 LEASE = "edge-operator"
@@ -74,7 +75,8 @@ def own() -> Rules:
 
 def drain(kinds: Iterable[CustomResource[Any]]) -> Rules:
     """For the Job that deletes every resource before an uninstall, and for nobody else."""
-    return [_rule(GROUP, sorted(kind.plural for kind in kinds if isinstance(kind, Kind)), ("get", "list", "delete"))]
+    drained = sorted(kind.plural for kind in kinds if isinstance(kind, Kind) or issubclass(kind.spec, connections.Spec))
+    return [_rule(GROUP, drained, ("get", "list", "delete"))]
 
 
 def view(kinds: Iterable[CustomResource[Any]]) -> Rules:

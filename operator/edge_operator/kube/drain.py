@@ -7,10 +7,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any, TextIO
 
-from edge_operator.declare import Kind
+from edge_operator.connections import Spec
+from edge_operator.declare import CustomResource, Kind
 from edge_operator.engine import project
 from edge_operator.engine.operations import shown
-from edge_operator.kinds import KINDS
+from edge_operator.kinds import COMPANIONS, DECLARED, KINDS
 from edge_operator.kube import errors
 from edge_operator.kube.client import KubeAPI
 from edge_operator.kube.cluster import path
@@ -20,6 +21,8 @@ LOOK_SECONDS = 1.0
 OK, FAILED, WRONG = 0, 1, 2
 _Left = dict[str, Resource]
 """What is still there, by its name for people, dependants before what they use."""
+_CONNECTIONS = [companion for companion in COMPANIONS.values() if issubclass(companion.spec, Spec)]
+"""They go last: without an operator, nobody would take their finalizers off."""
 
 
 async def drain(
@@ -61,15 +64,18 @@ async def drain(
 
 async def _everything(api: KubeAPI, namespaces: Sequence[str]) -> _Left:
     found: _Left = {}
-    for kind in in_order(list(KINDS.values())):
+    for kind in (*in_order(list(KINDS.values())), *_CONNECTIONS):
+        if namespaces and not kind.namespaced:
+            continue
         for namespace in namespaces or ("",):
             async for resource in _of(api, kind, namespace):
                 meta = resource["metadata"]
-                found[f"{kind.name} {meta['namespace']}/{meta['name']}"] = {**resource, "kind": kind.name}
+                place = f"{meta['namespace']}/" if kind.namespaced else ""
+                found[f"{kind.name} {place}{meta['name']}"] = {**resource, "kind": kind.name}
     return found
 
 
-async def _of(api: KubeAPI, kind: Kind[Any], namespace: str) -> AsyncIterator[Resource]:
+async def _of(api: KubeAPI, kind: CustomResource[Any], namespace: str) -> AsyncIterator[Resource]:
     try:
         async for page in api.pages(path(kind, namespace)):
             for resource in page.get("items") or ():
@@ -82,7 +88,8 @@ async def _delete(api: KubeAPI, resource: Resource) -> None:
     """Delete one, and not another that took its name meanwhile."""
     meta = resource["metadata"]
     try:
-        await api.delete(path(KINDS[resource["kind"]], meta["namespace"], meta["name"]), uid=meta["uid"])
+        at = path(DECLARED[resource["kind"]], meta.get("namespace", ""), meta["name"])
+        await api.delete(at, uid=meta["uid"])
     except (errors.NotFound, errors.Conflict):
         return
 
