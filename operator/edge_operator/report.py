@@ -87,7 +87,7 @@ async def report(
     return Outcome(
         ready=verdict.ready,
         reason=str(verdict.reason),
-        due=min(dues, default=None) if ended is None else None,
+        due=min(dues, default=None) if ended is None and not verdict.paused else None,
         after_seconds=after_seconds,
         failed=isinstance(ended, Waiting) and ended.reason not in WOKEN,
         changed=progress.changed or bool(patch),

@@ -1,209 +1,205 @@
-"""Runs a scenario once for each effect and each thing that can go wrong there, and judges how it ends."""
+"""Runs a scenario with something done to it at some of its effects, and judges how it ends."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 
+from doubles.apiserver import Object
 from doubles.cluster import ID
 from doubles.effects import Fate
+from doubles.foreign import FOREIGN
+from doubles.frozen import Frozen, freeze, thaw
+from doubles.lives import End, Scenario, secret_of
 from doubles.rig import GRACE_SECONDS, Rig
-from doubles.world import key_pair
+from doubles.schedules import PAUSED, Meddling, Schedule
 from edge_operator.declare import Issued, Token
 from edge_operator.engine import marker, ssh
 from edge_operator.engine.state import CLAIM, FINALIZER
 from edge_operator.kinds import KINDS
 
-EVERYWHERE = (Fate.DIE_BEFORE, Fate.DIE_AFTER)
-CLUSTER = (Fate.CONFLICT, Fate.LOST_WRITE)
-REMOTE = (Fate.CUT_BEFORE, Fate.CUT_AFTER, Fate.FAULT_AFTER, Fate.GARBAGE_AFTER)
-FOREIGN = "not ours"
 LAG = {"kind": "lag", "seconds": 0.6 * GRACE_SECONDS}
 """Lists leave out what is younger than that; the grace is longer, as it has to be."""
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """`prepare` without faults, then `act` with one; `gone` where nothing is to be left of the resource."""
-
-    name: str
-    prepare: Callable[[Rig], Awaitable[None]]
-    act: Callable[[Rig], Awaitable[None]]
-    gone: bool = False
-    rounds: bool = False
-    """Whether it takes a look at the service (a drift round) to notice what happened."""
-
-    def __str__(self) -> str:
-        return self.name
+OVERLAP_SECONDS = 25 * 3600.0
+"""Longer than any overlap here: a rotation that came late is over then."""
+STEADY = Scenario("steady", None, None)  # type: ignore[arg-type]  # only what is judged of it
 
 
 @dataclass
 class Tally:
-    """What was run, for the summary."""
+    """What was run, for the summary and for docs/reliability.md."""
 
-    schedules: int = 0
-    injected: int = 0
-    by_kind: dict[str, int] = field(default_factory=dict)
+    schedules: Counter[str] = field(default_factory=Counter)
+    """By kind."""
+    injected: Counter[str] = field(default_factory=Counter)
+    """By what was done; once for each time that it happened."""
+    checked: Counter[str] = field(default_factory=Counter)
+    """By invariant."""
 
 
 TALLY = Tally()
 
 
-async def effects_of(kind: str, scenario: Scenario, seed: int = 0) -> list[str]:
-    """The names of the scenario's effects, undisturbed."""
-    async with Rig(seed=seed) as rig:
-        await scenario.prepare(rig)
-        done = len(rig.effects.log)
-        await _run(rig, kind, scenario)
-        await judge(rig, kind, scenario)
-        return rig.effects.log[done:]
-
-
-def schedules(effects: list[str]) -> Iterator[dict[int, Fate]]:
-    """One fate at one effect."""
-    for number, name in enumerate(effects, 1):
-        for fate in (*EVERYWHERE, *(CLUSTER if name.startswith("cluster") else REMOTE)):
-            yield {number: fate}
-
-
-def pairs(effects: list[str]) -> Iterator[dict[int, Fate]]:
-    """A death at one effect, and another at one of those that follow it, in the next life."""
-    for number in range(1, len(effects) + 1):
-        for distance in range(1, len(effects) + 3):
-            for first in (Fate.DIE_AFTER, Fate.CUT_AFTER):
-                if first is Fate.DIE_AFTER or not effects[number - 1].startswith("cluster"):
-                    yield {number: first, number + distance: Fate.DIE_AFTER}
+def hold(invariant: str, holds: bool, found: str = "") -> None:
+    """Count that an invariant was looked at, and insist that it holds."""
+    TALLY.checked[invariant] += 1
+    assert holds, f"{invariant}: {found}"
 
 
 @dataclass(frozen=True)
-class Meddling:
-    """What a user does at one effect; `gone` where the resource is to be gone at the end."""
+class Begun:
+    """A scenario that is prepared, with the names of its effects, undisturbed."""
 
-    what: str
-    act: Callable[[Rig], object]
-    gone: bool = False
-
-    def __str__(self) -> str:
-        return self.what
+    kind: str
+    scenario: Scenario
+    frozen: Frozen = field(repr=False)
+    effects: tuple[str, ...]
 
 
-async def survive(
-    kind: str,
-    scenario: Scenario,
-    fates: Mapping[int, Fate],
-    meddling: Mapping[int, Meddling] | None = None,
-    *,
-    stale: bool = False,
-    seed: int = 0,
-) -> None:
-    """Run it with those fates, effects counted from where `act` begins, and judge the end."""
-    async with Rig(seed=seed) as rig:
+async def begun(kind: str, scenario: Scenario) -> Begun:
+    """Prepare a scenario and run it once undisturbed."""
+    async with Rig() as rig:
         await scenario.prepare(rig)
-        done = len(rig.effects.log)
+        frozen = freeze(rig)
+    async with thaw(frozen) as rig:
+        await _run(rig, scenario)
+        effects = tuple(rig.effects.log)
+        await judge(rig, kind, scenario)
+        return Begun(kind, scenario, frozen, effects)
+
+
+async def survive(begun: Begun, schedule: Schedule, *, stale: bool = False) -> None:
+    """Run it with that schedule, effects counted from where `act` begins, and judge the end."""
+    kind, scenario = begun.kind, begun.scenario
+    async with thaw(begun.frozen) as rig:
+        ends: list[End] = [scenario.end]
+        last: list[Object] = []
+        rig.api.listeners.append(lambda _, was, now, __: last.append(was) if was and not now else None)
         rig.faults(LAG)
         rig.stale = stale
-        rig.effects.fates = {done + number: fate for number, fate in fates.items()}
-        for number, user in (meddling or {}).items():
-            rig.effects.meddling[done + number] = functools.partial(user.act, rig)
-            scenario = replace(scenario, gone=scenario.gone or user.gone)
+        meddled = _arrange(rig, kind, schedule, ends)
         try:
-            await _run(rig, kind, scenario)
+            await _run(rig, scenario)
             rig.effects.fates, rig.effects.meddling, rig.stale = {}, {}, False
             await rig.settle()
-            await judge(rig, kind, scenario)
+            if PAUSED in meddled:
+                await _judge_paused(rig, kind)
+            for meddling in meddled:
+                if meddling.undo is not None:
+                    meddling.undo(kind, rig)
+            rig.wake_all()
+            await _rest(rig, scenario)
+            if rig.exists(kind) and "previous" in rig.status(kind):
+                await rig.sleep(OVERLAP_SECONDS)
+            await judge(rig, kind, scenario, ends, [o for o in last if o["kind"] == kind])
         except Exception as error:
-            told = "\n  ".join(rig.effects.log[done:])
-            what = {number: str(user) for number, user in (meddling or {}).items()}
-            raise AssertionError(f"{kind}, {scenario}, {fates} {what}: {error!r}\n  {told}") from error
-        TALLY.schedules += 1
-        TALLY.injected += len(rig.effects.met) + len(meddling or {})
-        TALLY.by_kind[kind] = TALLY.by_kind.get(kind, 0) + 1
+            told = "\n  ".join(rig.effects.log)
+            what = {number: str(disturbance) for number, disturbance in schedule}
+            raise AssertionError(f"{kind}, {scenario}, {what}{' stale' * stale}: {error!r}\n  {told}") from error
+        TALLY.schedules[kind] += 1
+        TALLY.injected.update(str(fate) for _, fate in rig.effects.met)
+        TALLY.injected.update(str(meddling) for meddling in meddled)
+        TALLY.injected["cache one change behind"] += stale
 
 
-async def _run(rig: Rig, kind: str, scenario: Scenario) -> None:
+def _arrange(rig: Rig, kind: str, schedule: Schedule, ends: list[End]) -> list[Meddling]:
+    """Lay the schedule out from here on; the list fills with what was met of a user."""
+    meddled: list[Meddling] = []
+
+    def meddle(meddling: Meddling) -> None:
+        meddled.append(meddling)
+        end = meddling.act(kind, rig)
+        if end is not None:
+            ends.append(end)
+
+    for number, disturbance in schedule:
+        if isinstance(disturbance, Fate):
+            rig.effects.fates[number] = disturbance
+        else:
+            rig.effects.meddling[number] = functools.partial(meddle, disturbance)
+    return meddled
+
+
+async def _run(rig: Rig, scenario: Scenario) -> None:
     await scenario.act(rig)
+    await _rest(rig, scenario)
+
+
+async def _rest(rig: Rig, scenario: Scenario) -> None:
+    """Work until nothing is to be done; with drift rounds where it takes those to notice what happened."""
     await rig.settle()
-    if scenario.rounds:
-        await rig.resync(kind)
-        await rig.resync(kind)
+    for _ in range(2 if scenario.rounds else 0):
+        await rig.resync(*scenario.rounds)
 
 
-async def foreign(rig: Rig, kind: str) -> None:
-    """Put objects beside ours that are not ours: one without a marker, one of another cluster, one of another uid."""
-    collection = rig.outside.of(KINDS[kind].api).raw
-    path = {"edge_id": rig.id("HTTPSEdge")} if kind == "HTTPSRoute" else {}
-    uid = "99999999-0000-4000-8000-000000000000"
-    for number, metadata in enumerate(
-        (
-            "mine",
-            marker.attach("", marker.owner("another-cluster", "00000000-0000-4000-8000-000000000001", "n", "a", "b")),
-            marker.attach("{}", marker.owner(rig.cluster.id, uid, "nonce1", "default", "other")),
-        )
-    ):
-        body = {"description": FOREIGN, "metadata": metadata, **_least(rig, kind, number)}
-        await collection.create(body, **path)
+async def _judge_paused(rig: Rig, kind: str) -> None:
+    rig.forget()
+    rig.wake_all()
+    await rig.settle()
+    if rig.exists(kind):
+        hold("what is paused is left alone", (rig.calls, rig.writes) == ([], []), f"{rig.calls} {rig.writes}")
 
 
-def _least(rig: Rig, kind: str, number: int) -> dict[str, Any]:
-    match kind:
-        case "HTTPSRoute":
-            return {"match_type": "exact_path", "match": f"/foreign/{number}"}
-        case "EventDestination":
-            return {"format": "json", "target": {"monitoring": {"api_key": "foreign"}}}
-        case "SSHHostCertificate":
-            key = _any_public_key()
-            return {"ssh_certificate_authority_id": rig.id("SSHCertificateAuthority"), "public_key": key}
-        case "AgentIngress":
-            return {"domain": f"foreign-{number}.example.com"}
-        case "TLSCertificate":
-            held = next(o["data"] for o in rig.api.objects.values() if "tls.crt" in o.get("data", {}))
-            return {"certificate_pem": held["tls.crt"], "private_key_pem": held["tls.key"]}
-        case "SSHUserCertificate":
-            key = _any_public_key()
-            return {"ssh_certificate_authority_id": rig.id("SSHCertificateAuthority"), "public_key": key}
-        case "TCPEdge" | "TLSEdge" | "HTTPSEdge":
-            return {"hostports": [f"foreign-{kind.lower()}-{number}.example.com:443"]}
-        case _:
-            return {}
-
-
-def _any_public_key() -> str:
-    return key_pair(number=999).public
-
-
-async def judge(rig: Rig, kind: str, scenario: Scenario) -> None:
-    """What has to hold at the end of every scenario."""
+async def judge(
+    rig: Rig, kind: str, scenario: Scenario = STEADY, ends: Sequence[End] = (), last: Sequence[Object] = ()
+) -> None:
+    """What has to hold at the end of every scenario. `ends` is what was asked for; `last`, what went as it was last."""
     ours = [doc for doc in rig.remote(kind) if doc["description"] != FOREIGN]
-    assert len(rig.remote(kind)) - len(ours) == 3, "a foreign object was touched"
-    assert not rig.process.dirty, "something is still to be done"
-    if scenario.gone:
-        assert not rig.exists(kind), f"still there: {rig.message(kind)}"
-        assert ours == [], "orphans"
-        assert rig.published(f"example-{kind.lower()}") is None
+    others = len(rig.remote(kind)) - len(ours)
+    hold("objects of others are untouched", others == scenario.foreign, f"{others} of {scenario.foreign}")
+    hold("it comes to rest", not rig.process.dirty, "something is still to be done")
+    asked = ends or [scenario.end]
+    if asked[-1] is not End.LIVES:
+        vanished = bool(scenario.rounds)
+        _judge_parted(rig, kind, {doc["id"] for doc in ours}, asked, {} if vanished or not last else last[-1])
         return
-    assert rig.ready(kind), f"{rig.reason(kind)}: {rig.message(kind)}"
+    hold("every resource ends in sync", rig.ready(kind), f"{rig.reason(kind)}: {rig.message(kind)}")
     resource = rig.get(kind)
     status, meta = resource["status"], resource["metadata"]
-    assert [doc["id"] for doc in ours] == [status["id"]], f"{len(ours)} objects, {status['id']} recorded"
-    assert "previous" not in status
-    assert FINALIZER in meta["finalizers"]
-    assert meta["annotations"][CLAIM] == f"{meta['uid']}.{status['nonce']}"
+    ids = [doc["id"] for doc in ours]
+    hold("one current remote object", ids == [status["id"]], f"{ids}, recorded {status['id']}")
+    hold("predecessors are gone in the end", "previous" not in status, str(status.get("previous")))
+    hold("finalizer and claim stay", FINALIZER in meta["finalizers"], "no finalizer")
+    claim = meta["annotations"][CLAIM]
+    hold("finalizer and claim stay", claim == f"{meta['uid']}.{status['nonce']}", f"{claim}, {status['nonce']}")
     owner = marker.split(ours[0]["metadata"])[1]
-    assert owner is not None
-    assert (owner.uid, owner.nonce) == (meta["uid"], status["nonce"])
+    hold(
+        "the marker names the resource",
+        owner is not None and (owner.uid, owner.nonce) == (meta["uid"], status["nonce"]),
+        str(owner),
+    )
     _judge_secret(rig, kind, ours[0])
     await _judge_quiet(rig, kind)
+
+
+def _judge_parted(rig: Rig, kind: str, ids: set[str], ends: Sequence[End], last: Object) -> None:
+    """The resource is gone: with everything, unless it was asked first to leave what there was."""
+    hold("a deleted resource goes", not rig.exists(kind), rig.message(kind) if rig.exists(kind) else "")
+    secret = rig.published(secret_of(kind))
+    if End.LEFT not in ends:
+        hold("nothing is left after deletion", (ids, secret) == (set(), None), f"{ids}, {secret}")
+        return
+    status = last.get("status") or {}
+    unrecorded = ids - {status.get("id"), *(p["id"] for p in status.get("previous") or ())}
+    hold("what is left was recorded, or is one creation under way", len(unrecorded) <= 1, str(unrecorded))
+    if End.GONE in ends:
+        return
+    if status.get("id"):
+        hold("what is retained or abandoned stays", status["id"] in ids, f"{ids}, {status['id']}")
+    if secret is not None:
+        hold("a retained Secret has no owner", "ownerReferences" not in secret["metadata"], str(secret["metadata"]))
 
 
 def _judge_secret(rig: Rig, kind: str, remote: dict[str, Any]) -> None:
     outputs = KINDS[kind].outputs
     if not outputs:
         return
-    name = f"example-{kind.lower()}"
+    name = secret_of(kind)
     secret = rig.published(name)
     assert secret is not None
     assert secret["metadata"]["annotations"][ID] == remote["id"], "the Secret is of another object"

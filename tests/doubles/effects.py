@@ -20,6 +20,18 @@ class Fate(StrEnum):
     GARBAGE_AFTER = "garbage after commit"
 
 
+_INSTEAD = {
+    True: {
+        Fate.CUT_BEFORE: Fate.CONFLICT,
+        Fate.CUT_AFTER: Fate.LOST_WRITE,
+        Fate.FAULT_AFTER: Fate.LOST_WRITE,
+        Fate.GARBAGE_AFTER: Fate.LOST_WRITE,
+    },
+    False: {Fate.CONFLICT: Fate.CUT_BEFORE, Fate.LOST_WRITE: Fate.CUT_AFTER},
+}
+"""What a fate means to an effect of the other sort; after a first disturbance nobody knows which sort comes next."""
+
+
 class Died(BaseException):
     """The process was stopped; what it knew is gone. Not an Exception: nothing in the line may catch it."""
 
@@ -30,7 +42,7 @@ class Unreachable(Exception):
 
 @dataclass
 class Effects:
-    """Counts effects from 1 and keeps their names: "cluster claim TLSEdge/db", "POST /edges/tls"."""
+    """Counts effects from 1 and keeps their names: "cluster PATCH TLSEdge/db status", "POST /edges/tls"."""
 
     log: list[str] = field(default_factory=list)
     fates: dict[int, Fate] = field(default_factory=dict)
@@ -45,6 +57,7 @@ class Effects:
             meddle()
         fate = self.fates.pop(len(self.log), None)
         if fate is not None:
+            fate = _INSTEAD[name.startswith("cluster")].get(fate, fate)
             self.met.append((len(self.log), fate))
         if fate is Fate.DIE_BEFORE:
             raise Died(name)

@@ -279,6 +279,12 @@ class Rig(Hands):
     def _wake(self, key: Key) -> None:
         self.process.dirty.setdefault(key, None)
 
+    def wake_all(self) -> None:
+        """A pass of every resource, as an operator makes it now and then."""
+        for key in sorted(self.api.objects):
+            if key[0] in KINDS:
+                self._wake(key)
+
     def _changed(self, key: Key, before: Object | None, after: Object | None, by: str) -> None:
         dirty = self.process.dirty
         if key[0] == "Secret":

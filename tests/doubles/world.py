@@ -56,14 +56,15 @@ class FakeWorld:
         return pair
 
     def server(self) -> server_world.World:
-        """The same clock for the reference API, which rests by moving it."""
+        """The same clock for the reference API, which rests by moving it; a step of ours is not one of theirs."""
+
+        def now() -> datetime:
+            return self.now() - self.stepped
 
         async def sleep(seconds: float) -> None:
             self.advance(seconds)
 
-        return server_world.World(
-            now=self.now, monotonic=self.monotonic, random_bytes=self._dice.randbytes, sleep=sleep
-        )
+        return server_world.World(now=now, monotonic=self.monotonic, random_bytes=self._dice.randbytes, sleep=sleep)
 
 
 @functools.cache

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from doubles.crashes import Scenario, foreign, judge
+from doubles.crashes import STEADY, judge
+from doubles.foreign import foreign
 from doubles.rig import Rig
 from doubles.scenarios import effect_of
 from doubles.world import key_pair
@@ -19,7 +20,6 @@ ISSUED = [kind for kind in KINDS if isinstance(KINDS[kind].lifecycle, Issued)]
 DAY = 86_400.0
 HOST = "SSHHostCertificate"
 SECRET = "example-sshhostcertificate"
-STEADY = Scenario("steady", None, None)  # type: ignore[arg-type]  # only what is judged of it
 
 
 def secret_of(kind: str) -> str:

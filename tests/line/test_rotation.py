@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from doubles.crashes import Scenario, foreign, judge
+from doubles.crashes import STEADY, judge
 from doubles.effects import Fate
+from doubles.foreign import foreign
+from doubles.lives import End, Scenario
 from doubles.rig import Rig
 from doubles.scenarios import effect_of
 from edge_operator.kinds import KINDS
@@ -15,7 +17,6 @@ from .test_tokens import (
     HOUR,
     KEY,
     ROTATING,
-    STEADY,
     TOKENS,
     held,
     opened_by,
@@ -121,7 +122,7 @@ async def test_deleting_during_an_overlap_deletes_both(kind):
         assert len(ours(rig, kind)) == 2
         rig.delete(kind)
         await rig.settle()
-        await judge(rig, kind, Scenario("gone", None, None, gone=True))  # type: ignore[arg-type]
+        await judge(rig, kind, Scenario("gone", None, None, End.GONE))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", TOKENS)

@@ -8,8 +8,9 @@ import httpx
 import pytest
 
 from doubles.cluster import ID
-from doubles.crashes import Scenario, foreign, judge
+from doubles.crashes import STEADY, judge
 from doubles.effects import Fate
+from doubles.foreign import foreign
 from doubles.hands import NAMESPACE
 from doubles.rig import BASE, GRACE_SECONDS, Rig
 from doubles.scenarios import effect_of
@@ -25,7 +26,6 @@ TOKENS = [kind for kind in KINDS if isinstance(KINDS[kind].lifecycle, Token)]
 KEY, CREDENTIAL = "APIKey", "TunnelCredential"
 HOUR = 3600.0
 ROTATING = {"rotation": {"interval": "100h", "overlap": "10h"}}
-STEADY = Scenario("steady", None, None)  # type: ignore[arg-type]  # only what is judged of it
 NULL = {"kind": "null", "members": ("token",), "method": "POST"}
 
 

@@ -8,8 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from doubles.crashes import Scenario, foreign, judge
+from doubles.crashes import STEADY, judge
 from doubles.effects import Fate
+from doubles.foreign import foreign
 from doubles.hands import NAMESPACE
 from doubles.pairs import DAY, Pair, issuing, leaf, new_key, pair, root
 from doubles.rig import GRACE_SECONDS, Rig
@@ -21,7 +22,6 @@ from edge_operator.kinds import KINDS
 from .test_tokens import ours
 
 KIND, SECRET = "TLSCertificate", "example-tls"
-STEADY = Scenario("steady", None, None)  # type: ignore[arg-type]  # only what is judged of it
 
 
 def put(rig: Rig, chain: Sequence[Pair] | str, key: Pair | str) -> None:

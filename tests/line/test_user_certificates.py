@@ -11,7 +11,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import ssh
 
-from doubles.crashes import Scenario, foreign, judge
+from doubles.crashes import STEADY, judge
+from doubles.foreign import foreign
 from doubles.rig import Rig
 from doubles.scenarios import effect_of
 from doubles.world import key_pair
@@ -21,7 +22,6 @@ from .test_life import made
 
 KIND, SECRET = "SSHUserCertificate", "example-sshusercertificate"
 HOUR = 3600.0
-STEADY = Scenario("steady", None, None)  # type: ignore[arg-type]  # only what is judged of it
 DEFAULTS = {"permit-pty": "", "permit-user-rc": ""}
 
 

@@ -1,0 +1,169 @@
+"""What is done to a scenario at which of its effects: every single thing, and every two of them, or a sample of those.
+
+The sample is the same for the same seed: EDGE_OPERATOR_SEED. EDGE_OPERATOR_SIZE=nightly leaves nothing out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from doubles.effects import Fate
+from doubles.hands import NAMESPACE
+from doubles.lives import End, secret_of
+from doubles.rig import Rig
+from edge_operator.kinds import KINDS
+
+SEED = int(os.environ.get("EDGE_OPERATOR_SEED", "1"))
+NIGHTLY = os.environ.get("EDGE_OPERATOR_SIZE", "") == "nightly"
+
+_CLUSTER = (Fate.DIE_BEFORE, Fate.DIE_AFTER, Fate.CONFLICT, Fate.LOST_WRITE)
+_REMOTE = (Fate.DIE_BEFORE, Fate.DIE_AFTER, Fate.CUT_BEFORE, Fate.CUT_AFTER, Fate.FAULT_AFTER, Fate.GARBAGE_AFTER)
+_LATER = 3
+"""So many effects more than undisturbed, at most, the second thing is done at: the first one leads to more effects."""
+
+
+@dataclass(frozen=True)
+class Meddling:
+    """What a user, or the clock, does just before an effect; `undo` comes when everything has come to rest.
+
+    `act` says what is to be left at the end where that is another thing now.
+    """
+
+    what: str
+    act: Callable[[str, Rig], End | None]
+    undo: Callable[[str, Rig], None] | None = None
+
+    def __str__(self) -> str:
+        return self.what
+
+
+Disturbance = Fate | Meddling
+Schedule = tuple[tuple[int, Disturbance], ...]
+"""What is done at the effects of those numbers, counted from 1."""
+
+
+def singles(kind: str, effects: Sequence[str]) -> Iterator[Schedule]:
+    """Each disturbance at each effect; what a user does also after the last."""
+    for number, name in enumerate(effects, 1):
+        for disturbance in (*_fates(name), *meddlings(kind)):
+            yield ((number, disturbance),)
+
+
+def pairs(kind: str, effects: Sequence[str]) -> Iterator[Schedule]:
+    """Each two disturbances at each two effects, and at one effect what a user does with each fate."""
+    for number, name in enumerate(effects, 1):
+        for first in (*_fates(name), *meddlings(kind)):
+            if isinstance(first, Meddling):
+                yield from (((number, first), (number, fate)) for fate in _fates(name))
+            later = range(number + 1, len(effects) + _LATER + 1)
+            for second in itertools.product(later, (*_REMOTE, *meddlings(kind))):
+                yield ((number, first), second)
+
+
+def deaths(effects: Sequence[str]) -> Iterator[Schedule]:
+    """A death after one effect, and another after each of those that follow, in the next life."""
+    for first in range(1, len(effects) + 1):
+        for second in range(first + 1, len(effects) + _LATER + 1):
+            yield ((first, Fate.DIE_AFTER), (second, Fate.DIE_AFTER))
+
+
+def sample(name: str, of: Sequence[Schedule], size: int) -> Sequence[Schedule]:
+    """So many of them, the same for the same name and seed; all of them in the nightly size."""
+    if NIGHTLY or len(of) <= size:
+        return of
+    return random.Random(f"{SEED} {name}").sample(of, size)
+
+
+def _fates(effect: str) -> tuple[Fate, ...]:
+    return _CLUSTER if effect.startswith("cluster") else _REMOTE
+
+
+# What a user does ------------------------------------------------------------------------------------
+
+
+def meddlings(kind: str) -> tuple[Meddling, ...]:
+    """What can be done to a resource of that kind."""
+    return (*_ALWAYS, *_WITH_SECRET) if KINDS[kind].outputs else _ALWAYS
+
+
+def _living(kind: str, rig: Rig) -> bool:
+    """Whether it is there and stays."""
+    return rig.exists(kind) and not rig.get(kind)["metadata"].get("deletionTimestamp")
+
+
+def _edit(kind: str, rig: Rig) -> None:
+    if _living(kind, rig):
+        rig.edit(kind, metadata='{"edited": "meanwhile"}')
+
+
+def _label(kind: str, rig: Rig) -> None:
+    if rig.exists(kind):
+        rig.api.apply((kind, NAMESPACE, "example"), {"metadata": {"labels": {"touched": "meanwhile"}}})
+
+
+def _delete(kind: str, rig: Rig) -> End | None:
+    if not _living(kind, rig):
+        return None
+    rig.delete(kind)
+    return End.GONE
+
+
+def _retain(kind: str, rig: Rig) -> End | None:
+    if not _living(kind, rig):
+        return None
+    rig.edit(kind, deletionPolicy="Retain")
+    rig.delete(kind)
+    return End.LEFT
+
+
+def _abandon(kind: str, rig: Rig) -> End | None:
+    if not rig.exists(kind):
+        return None
+    rig.annotate(kind, abandon="true")
+    if _living(kind, rig):
+        rig.delete(kind)
+    return End.LEFT
+
+
+def _pause(kind: str, rig: Rig) -> None:
+    if rig.exists(kind):
+        rig.annotate(kind, paused="true")
+
+
+def _resume(kind: str, rig: Rig) -> None:
+    if rig.exists(kind):
+        rig.annotate(kind, paused=None)
+
+
+def _lose_secret(kind: str, rig: Rig) -> None:
+    if rig.published(secret_of(kind)):
+        rig.api.delete(("Secret", NAMESPACE, secret_of(kind)))
+
+
+def _empty_secret(kind: str, rig: Rig) -> None:
+    if rig.published(secret_of(kind)):
+        rig.api.apply(("Secret", NAMESPACE, secret_of(kind)), {"data": {}})
+
+
+def _clock(span: timedelta) -> Callable[[str, Rig], None]:
+    return lambda _, rig: rig.world.step(span)
+
+
+_DAY, _SOON = timedelta(days=1), timedelta(hours=2)
+PAUSED = Meddling("paused for a while", _pause, _resume)
+_ALWAYS = (
+    Meddling("edited", _edit),
+    Meddling("labelled", _label),
+    Meddling("deleted", _delete),
+    Meddling("deleted, retained", _retain),
+    Meddling("abandoned", _abandon),
+    PAUSED,
+    Meddling("clock stepped back", _clock(-_DAY), _clock(_DAY)),
+    Meddling("clock stepped forward", _clock(_SOON), _clock(-_SOON)),
+)
+_WITH_SECRET = (Meddling("Secret deleted", _lose_secret), Meddling("Secret emptied", _empty_secret))
