@@ -26,6 +26,10 @@ Change = Callable[[Key, Object | None, Object | None, str], None]
 """Told of each change: key, before, after, and who made it ("user" or "operator")."""
 
 
+_REMEMBERED = 4
+"""So many changes a cache may be behind."""
+
+
 class Conflict(Exception):
     """409: the object is not at that resourceVersion any more."""
 
@@ -56,14 +60,14 @@ class ApiServer:
     now: Callable[[], datetime]
     objects: dict[Key, Object] = field(default_factory=dict)
     listeners: list[Change] = field(default_factory=list)
-    past: dict[Key, Object] = field(default_factory=dict)
-    """Each object as it was before its last change: what a cache that is behind shows."""
+    past: dict[Key, list[Object]] = field(default_factory=dict)
+    """Each object as it was before its last changes, the last of all first: what a cache that is behind shows."""
 
     removals: dict[str, str] = field(default_factory=dict)
     """Since when the definition of a kind is being removed."""
 
     def __post_init__(self) -> None:
-        self._versions, self._uids = itertools.count(1), itertools.count(1)
+        self.version, self._uids = 0, itertools.count(1)
 
     def get(self, key: Key) -> Object | None:
         return copied(self.objects.get(key))
@@ -149,14 +153,16 @@ class ApiServer:
         if before is not None and before == after:
             return copied(after)  # as the API server does: no change, no new version, no event
         if before is not None:
-            self.past[key] = before
-        after["metadata"]["resourceVersion"] = str(next(self._versions))
+            self.past[key] = [before, *self.past.get(key, ())][:_REMEMBERED]
+        self.version += 1
+        after["metadata"]["resourceVersion"] = str(self.version)
         self.objects[key] = after
         self._tell(key, before, after, by)
         return copied(after)
 
     def _remove(self, key: Key, by: str) -> None:
         before = self.objects.pop(key)
+        self.version += 1
         self._tell(key, before, None, by)
         uid = before["metadata"]["uid"]
         for other, held in list(self.objects.items()):

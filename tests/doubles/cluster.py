@@ -225,7 +225,7 @@ class FakeCluster:
 
     def _write(self, said: str, write: Callable[[], T]) -> T:
         name = f"cluster {said.partition(' {')[0]}"
-        fate = self.effects.begin(name)
+        fate, before = self.effects.begin(name), self.api.version
         try:
             if fate is Fate.CONFLICT:
                 raise Conflict  # noqa: TRY301 - as the API server would
@@ -233,8 +233,9 @@ class FakeCluster:
         except (Conflict, Gone):
             self.writes.append(f"{said} → refused")
             raise Restart from None
-        self.writes.append(said)
-        self.journal.append(said)
+        if self.api.version != before:  # the API server drops what changes nothing
+            self.writes.append(said)
+            self.journal.append(said)
         self.effects.end(fate, name)
         return written
 

@@ -65,6 +65,7 @@ async def begun(kind: str, scenario: Scenario) -> Begun:
     """Prepare a scenario and run it once undisturbed."""
     async with Rig() as rig:
         await scenario.prepare(rig)
+        await rig.sleep(2 * GRACE_SECONDS)  # so that nothing is as young as the grace
         frozen = freeze(rig)
     async with thaw(frozen) as rig:
         await _run(rig, scenario)
@@ -73,7 +74,7 @@ async def begun(kind: str, scenario: Scenario) -> Begun:
         return Begun(kind, scenario, frozen, effects)
 
 
-async def survive(begun: Begun, schedule: Schedule, *, stale: bool = False) -> None:
+async def survive(begun: Begun, schedule: Schedule, *, stale: int = 0) -> None:
     """Run it with that schedule, effects counted from where `act` begins, and judge the end."""
     kind, scenario = begun.kind, begun.scenario
     async with thaw(begun.frozen) as rig:
@@ -85,7 +86,7 @@ async def survive(begun: Begun, schedule: Schedule, *, stale: bool = False) -> N
         meddled = _arrange(rig, kind, schedule, ends)
         try:
             await _run(rig, scenario)
-            rig.effects.fates, rig.effects.meddling, rig.stale = {}, {}, False
+            rig.effects.fates, rig.effects.meddling, rig.stale = {}, {}, 0
             await rig.settle()
             if PAUSED in meddled:
                 await _judge_paused(rig, kind)
@@ -100,11 +101,14 @@ async def survive(begun: Begun, schedule: Schedule, *, stale: bool = False) -> N
         except Exception as error:
             told = "\n  ".join(rig.effects.log)
             what = {number: str(disturbance) for number, disturbance in schedule}
-            raise AssertionError(f"{kind}, {scenario}, {what}{' stale' * stale}: {error!r}\n  {told}") from error
+            raise AssertionError(
+                f"{kind}, {scenario}, {what}{f' {stale} behind' * bool(stale)}: {error!r}\n  {told}"
+            ) from error
         TALLY.schedules[kind] += 1
         TALLY.injected.update(str(fate) for _, fate in rig.effects.met)
         TALLY.injected.update(str(meddling) for meddling in meddled)
-        TALLY.injected["cache one change behind"] += stale
+        if stale:
+            TALLY.injected[f"cache {stale} changes behind"] += 1
 
 
 def _arrange(rig: Rig, kind: str, schedule: Schedule, ends: list[End]) -> list[Meddling]:

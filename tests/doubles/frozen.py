@@ -24,7 +24,7 @@ def freeze(rig: Rig) -> Frozen:
     world, process = rig.world, rig.process
     held = {
         "world": (world.elapsed, world.stepped, world.nonces, world.keys, list(world.made), world._dice.getstate()),
-        "api": (copied(rig.api.objects), copied(rig.api.past), rig.api._versions, rig.api._uids),
+        "api": (copied(rig.api.objects), copied(rig.api.past), rig.api.version, rig.api._uids),
         "service": (rig.app.ids._last, rig.app.faults._births, rig.app.faults._lists),
         "process": (process.memories, process.dirty, process.timers, process.failures),
         "given": rig.given,
@@ -38,7 +38,7 @@ def thaw(frozen: Frozen) -> Rig:
     world, process = rig.world, rig.process
     world.elapsed, world.stepped, world.nonces, world.keys, world.made, dice = held["world"]
     world._dice.setstate(dice)
-    rig.api.objects, rig.api.past, rig.api._versions, rig.api._uids = held["api"]
+    rig.api.objects, rig.api.past, rig.api.version, rig.api._uids = held["api"]
     rig.app.store._writer.deserialize(frozen.database)
     rig.app.ids._last, rig.app.faults._births, rig.app.faults._lists = held["service"]
     process.memories, process.dirty, process.timers, process.failures = held["process"]

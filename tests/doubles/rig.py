@@ -84,8 +84,8 @@ class Rig(Hands):
         self.outside = self._client(httpx.ASGITransport(app=self.app))
         self.outcomes: dict[Key, Outcome] = {}
         self.deaths = 0
-        self.stale = False
-        """Whether each pass is made first with what a cache that is behind would show."""
+        self.stale = 0
+        """So many changes behind each pass is first made, as with a cache that is late."""
         self.marked = True
         """Whether the connection has owner markers on."""
         self.given: frozenset[str] = frozenset()
@@ -211,9 +211,9 @@ class Rig(Hands):
             self.process.timers.pop(key, None)
             return
         self.process.timers.pop(key, None)
-        past = self.api.past.get(key)
-        if self.stale and past is not None and past["metadata"]["uid"] == found["metadata"]["uid"]:
-            await self.reconcile(copied(past), snapshot)
+        past = [o for o in self.api.past.get(key, ()) if o["metadata"]["uid"] == found["metadata"]["uid"]][: self.stale]
+        if past:
+            await self.reconcile(copied(past[-1]), snapshot)
             self.process.dirty.pop(key, None)
             if (again := self.api.get(key)) is None:
                 return

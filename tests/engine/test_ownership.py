@@ -162,7 +162,7 @@ def test_an_object_whose_secret_part_is_lost_gives_way_to_another(kind: str) -> 
     account, desired = settled(KINDS[kind])
     lost = replace(account, recorded=replace(account.recorded, id=None, nonce=None, applied={}, status={}))
 
-    gone, claim, create, _ = lost.plan(desired, Sight(account.answer, account.recorded.id)).operations
+    claim, gone, create, _ = lost.plan(desired, Sight(account.answer, account.recorded.id)).operations
 
     assert Delete(account.recorded.id or "", {}) == gone
     assert Claim("nonce2") == claim

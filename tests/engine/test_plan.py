@@ -67,8 +67,9 @@ def test_an_unspent_claim_whose_object_does_not_exist_is_used_again(kind: Kind[A
     account = account.apply(desired, account.plan(desired))
     lost = Account(kind, _only_claimed(account), {}, None, account.made)
 
-    create, *_ = lost.plan(desired).operations
+    claim, create, *_ = lost.plan(desired).operations
 
+    assert Claim(account.recorded.claim or "") == claim, "writes nothing new, and fails where it was spent meanwhile"
     assert isinstance(create, Create)
     assert f".{account.recorded.claim} " in create.body["metadata"]
 

@@ -11,8 +11,9 @@ from doubles.lives import Scenario
 from edge_operator.kinds import KINDS
 
 EVERY = [pytest.param(kind, scenario, id=f"{kind}: {scenario}") for kind in KINDS for scenario in lives.of(kind)]
-PAIRS = 20
+DEATHS, PAIRS = 8, 10
 """So many pairs of each scenario in the common size."""
+BEHIND = [1, 2, 4] if schedules.NIGHTLY else [1, 2]
 
 
 every = pytest.mark.parametrize(("kind", "scenario"), EVERY)
@@ -28,8 +29,10 @@ async def test_one_thing_at_each_effect(kind: str, scenario: Scenario):
 
 @every
 async def test_two_deaths(kind: str, scenario: Scenario):
+    """A death after one effect, and another in the next life. All of them in the nightly size, else a sample."""
     life = await begun(kind, scenario)
-    for schedule in schedules.deaths(life.effects):
+    deaths = list(schedules.deaths(life.effects))
+    for schedule in schedules.sample(f"{kind}: {scenario}, deaths", deaths, DEATHS):
         await survive(life, schedule)
 
 
@@ -43,9 +46,10 @@ async def test_two_things_at_any_two_effects(kind: str, scenario: Scenario):
 
 
 @every
-async def test_a_cache_that_is_behind(kind: str, scenario: Scenario):
-    """Each pass is first made with the resource as it was one change ago."""
+@pytest.mark.parametrize("behind", BEHIND)
+async def test_a_cache_that_is_behind(kind: str, scenario: Scenario, behind: int):
+    """Each pass is first made with the resource as it was so many changes ago."""
     life = await begun(kind, scenario)
-    await survive(life, (), stale=True)
+    await survive(life, (), stale=behind)
     for number, _ in enumerate(life.effects, 1):
-        await survive(life, ((number, Fate.DIE_AFTER),), stale=True)
+        await survive(life, ((number, Fate.DIE_AFTER),), stale=behind)

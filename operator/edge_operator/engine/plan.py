@@ -133,9 +133,10 @@ def _replaceable(
                 "create a resource without externalID",
             )
         body, key = judge.body(desired, now), judge.key(desired, sight)
-        steps = create(desired, recorded, nonce, body, key, judged.overlap, anew=sight.found is not None)
+        claim, *post = create(desired, recorded, nonce, body, key, judged.overlap, anew=sight.found is not None)
+        # The claim comes first also here: it fails where the resource was read too late, and then nothing is deleted.
         gone = (Delete(sight.found, desired.path),) if sight.found else ()
-        return Plan((*gone, *steps, *judge.publish(desired, recorded, sight, judged)), judge.EVENT, judged.why)
+        return Plan((claim, *gone, *post, *judge.publish(desired, recorded, sight, judged)), judge.EVENT, judged.why)
     todo = change(desired, recorded, sight, current, nonce)
     again = judge.republish(desired, sight, current) if judged.publish else ()
     return Plan((*todo.operations, *again), todo.event, todo.why, todo.drift, judged.due)
@@ -151,11 +152,13 @@ def create(
     *,
     anew: bool = False,
 ) -> tuple[Operation, ...]:
-    """Claim and POST. An unspent claim whose object is known not to exist is used again, unless it has to be `anew`."""
+    """Claim and POST. An unspent claim whose object is known not to exist is used again, unless it has to be `anew`.
+
+    It is taken again for that, which writes nothing new, but fails where it was spent meanwhile.
+    """
     reuse = recorded.claim if recorded.unspent and recorded.finalizer and not anew else None
     body = {**desired.body(reuse or nonce), **(extra or {})}
-    post = Create(body, desired.path, key, overlap)
-    return (post,) if reuse else (Claim(nonce), post)
+    return Claim(reuse or nonce), Create(body, desired.path, key, overlap)
 
 
 def change(desired: Desired, recorded: Recorded, sight: Sight, current: str, nonce: str) -> Plan:
