@@ -127,6 +127,8 @@ async def execute(  # noqa: C901, PLR0912 - one case for each operation, in one 
             progress.key = progress.key or key
             await _publish(line, desired, operation, progress)
         case Delete(id_, path):
+            if progress.fresh and (progress.answer or {}).get("id") == id_:
+                progress.drop(id_)  # before the call: what is to go must not be recorded, whatever becomes of the call
             await line.remote.delete(line.kind, id_, path)
             progress.drop(id_)
         case Disown(secret):
@@ -174,6 +176,7 @@ async def _create(line: Pass, desired: Desired, operation: Create, progress: Pro
             line.memory.settled = nonce
         raise
     progress.answer, progress.fresh = answer, True
+    line.memory.made = (answer["id"], line.world.monotonic())
     progress.recorded = before.succeeded_by(answer["id"], operation.path, line.world.now() + operation.overlap)
 
 

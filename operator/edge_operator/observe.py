@@ -12,6 +12,9 @@ from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.state import Desired, Foreign, Published, Recorded, Sight
 from edge_operator.ports import Owned, Pass, Resource, Snapshot
 
+NEWBORN_SECONDS = 60.0
+"""What is due for renewal sooner after it was made lasts too short a time, or one of the two clocks is wrong."""
+
 
 async def observe(
     line: Pass, wanted: Desired, recorded: Recorded, resource: Resource, snapshot: Snapshot | None
@@ -26,7 +29,9 @@ async def observe(
     if sight.answer is not None and not wanted.adopted and (who := ownership.stranger(sight.answer, line.identity)):
         raise ownership.taken(sight.answer["id"], who, line.identity, line.cluster.lives)
     asked = state.rotation(resource["metadata"], recorded.status)
-    return replace(sight, rotate=asked is not None and not _heeded(asked, sight))
+    made, at = line.memory.made
+    newborn = made == (sight.found or recorded.id) and line.world.monotonic() - at < NEWBORN_SECONDS
+    return replace(sight, rotate=asked is not None and not _heeded(asked, sight), newborn=newborn)
 
 
 def _heeded(asked: str, sight: Sight) -> bool:
@@ -209,7 +214,7 @@ async def recover(line: Pass, recorded: Recorded, published: Published | None) -
     if not any(o.owner.nonce == nonce for o in objects):
         objects += await _inherited(line, recorded, ripe)
     if not objects or (nonce is not None and not any(o.owner.nonce == nonce for o in objects)):
-        line.memory.settled = key
+        line.memory.settled = None if objects else key  # those of older claims are to be seen until they are gone
         line.memory.doubted = recorded.id is not None
     named = published.id if published is not None else None
     return sorted(objects, key=lambda o: (o.owner.nonce != nonce, o.id != named, o.id))

@@ -156,6 +156,8 @@ class Memory:
     """The nonce of an unspent claim of which it is known that no object carries it."""
     wrote_at: float = 0.0
     """When the last write to the service for this resource ended (monotonic seconds)."""
+    made: tuple[str, float] = ("", 0.0)
+    """The id of the last object that this process made, and when (monotonic seconds)."""
     waiting_since: float | None = None
     """Since when the resource waits for a neighbour without having said so (monotonic seconds)."""
     healing: Healing = field(default_factory=Healing)

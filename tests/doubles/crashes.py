@@ -25,7 +25,7 @@ from edge_operator.kinds import KINDS
 
 LAG = {"kind": "lag", "seconds": 0.6 * GRACE_SECONDS}
 """Lists leave out what is younger than that; the grace is longer, as it has to be."""
-OVERLAP_SECONDS = 25 * 3600.0
+OVERLAP_SECONDS = 30 * 3600.0
 """Longer than any overlap here: a rotation that came late is over then."""
 STEADY = Scenario("steady", None, None)  # type: ignore[arg-type]  # only what is judged of it
 

@@ -42,7 +42,7 @@ GRACE_SECONDS = 45.0
 BASE = "https://api.test"
 _PASSES = 2000
 _WOKEN = {str(Waits.REFERENCE_NOT_READY), str(Waits.SECRET_NOT_READY)}
-_BACKOFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+_BACKOFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0, *[60.0] * 60, 3600.0)
 
 
 class NeverRests(AssertionError):

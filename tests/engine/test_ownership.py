@@ -170,7 +170,7 @@ def test_an_object_whose_secret_part_is_lost_gives_way_to_another(kind: str) -> 
 
 
 @every_kind
-def test_duplicates_and_predecessors_that_are_due_are_deleted_last(kind: Kind[Any]) -> None:
+def test_duplicates_are_deleted_first_and_predecessors_that_are_due_last(kind: Kind[Any]) -> None:
     account, desired = settled(kind)
     past, future = NOW - timedelta(seconds=1), NOW + timedelta(hours=2)
     previous = (Previous("due", "n", past, {"edge_id": "e"}), Previous("pending", "n", future, {}))
@@ -178,7 +178,8 @@ def test_duplicates_and_predecessors_that_are_due_are_deleted_last(kind: Kind[An
 
     todo = account.plan(desired, account.sight(duplicates=(("twin", {}),)))
 
-    assert (Delete("due", {"edge_id": "e"}), Delete("twin", {})) == todo.operations[-2:]
+    assert (Claim(account.recorded.claim or ""), Delete("twin", {})) == todo.operations[:2]
+    assert Delete("due", {"edge_id": "e"}) == todo.operations[-1]
     assert not [o for o in todo.operations if isinstance(o, Delete) and o.id == "pending"]
     assert None is not todo.due
     assert todo.due <= future

@@ -42,7 +42,7 @@ def verdict(desired: Desired, recorded: Recorded, sight: Sight, now: datetime) -
     if changed := judging.changed(desired, recorded, sight):
         return Verdict(replace=True, why=f"{', '.join(changed)} changed")
     end = due(desired, recorded, sight)
-    if end is not None and now >= end:
+    if judging.overdue(end, sight, now):
         return Verdict(replace=True, why="due for renewal")
     return Verdict(publish=not _complete(desired, sight.published, current), due=end)
 

@@ -56,10 +56,20 @@ def plan(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonc
     if sight.published is not None and sight.published.ours and sight.published.forsaken:
         todo = replace(todo, operations=(TakeOver(verdict.secret_name(desired)), *todo.operations))
     extra = [Delete(p.id, p.path) for p in recorded.previous if p.delete_after <= now]
-    extra += [Delete(id_, path) for id_, path in sight.duplicates]
     pending = [p.delete_after for p in recorded.previous if p.delete_after > now]
     due = min([d for d in (todo.due, *pending) if d is not None], default=None)
-    return Plan((*todo.operations, *extra), todo.event, todo.why, todo.drift, due)
+    return Plan((*_clean_up(recorded, sight), *todo.operations, *extra), todo.event, todo.why, todo.drift, due)
+
+
+def _clean_up(recorded: Recorded, sight: Sight) -> tuple[Operation, ...]:
+    """Delete what is ours and superfluous, first of all: once the claim is another one, nobody would look for it.
+
+    The claim is taken again for that, which fails where the resource was read too late.
+    """
+    if not sight.duplicates:
+        return ()
+    guard = (Claim(recorded.claim),) if recorded.claim is not None else ()
+    return (*guard, *(Delete(id_, path) for id_, path in sight.duplicates))
 
 
 def due(desired: Desired, recorded: Recorded, sight: Sight) -> datetime | None:

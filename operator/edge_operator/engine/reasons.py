@@ -99,7 +99,7 @@ MEANINGS: dict[StrEnum, str] = {
     Stalls.OWNERSHIP_CONFLICT: "The remote object belongs to another resource.",
     Stalls.REMOTE_MISSING: "The remote object vanished, and making a new one is not the same thing.",
     Stalls.OPERATION_UNSUPPORTED: "The service does not offer an operation that is needed.",
-    Stalls.LIFETIME_TOO_SHORT: "The certificate would be due before it is valid, or its fixed end has passed.",
+    Stalls.LIFETIME_TOO_SHORT: "What is issued would be due for renewal at once, or its fixed end has passed.",
     Stalls.IMMUTABLE_FIELD_CHANGED: "A field that is fixed at creation was changed.",
     Stalls.REFERENCE_NOT_PERMITTED: "The connection does not admit resources of this namespace.",
     Stalls.CREATE_OUTCOME_UNKNOWN: "A creation may have arrived, and without owner markers nobody can tell.",

@@ -218,6 +218,8 @@ class Sight:
     """The nonce of a found object for which this resource has no claim yet."""
     restored: bool = False
     """Whether the found object was that of a resource that is gone, whose place this one has."""
+    newborn: bool = False
+    """Whether it was made a moment ago. If it is due already, so would its successor be, and each that follows."""
 
 
 def requested(meta: Mapping[str, Any]) -> str | None:

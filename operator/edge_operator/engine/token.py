@@ -9,7 +9,7 @@ from typing import Any
 from edge_operator.engine.operations import Operation, Publish
 from edge_operator.engine.reasons import Events
 from edge_operator.engine.state import Desired, Recorded, Sight, parsed
-from edge_operator.engine.verdict import Verdict, secret_name
+from edge_operator.engine.verdict import Verdict, overdue, secret_name
 
 EVENT = Events.TOKEN_ISSUED
 
@@ -29,7 +29,7 @@ def verdict(desired: Desired, recorded: Recorded, sight: Sight, now: datetime) -
     if sight.rotate:
         return Verdict(replace=True, why="rotation was asked for", overlap=_overlap(desired))
     end = due(desired, recorded, sight)
-    if end is not None and now >= end:
+    if overdue(end, sight, now):
         return Verdict(replace=True, why="due for rotation", overlap=_overlap(desired))
     return Verdict(publish=_stale(recorded, sight, now), due=end)
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from edge_operator.declare import Body, Kind, TLSSecretRef
 from edge_operator.engine import compare, x509
-from edge_operator.engine.operations import KeyPair, KeyRequest, Operation
+from edge_operator.engine.operations import KeyPair, KeyRequest, Operation, Stalled
 from edge_operator.engine.project import Field, fields
-from edge_operator.engine.reasons import Events
+from edge_operator.engine.reasons import Events, Stalls
 from edge_operator.engine.state import Desired, Recorded, Sight, parsed
 
 
@@ -48,6 +48,23 @@ class Replaceable(Protocol):
 
     def republish(self, desired: Desired, sight: Sight, current: str) -> tuple[Operation, ...]:
         """Write the Secret again without a creation."""
+
+
+def overdue(end: datetime | None, sight: Sight, now: datetime) -> bool:
+    """Whether the time for a successor has come.
+
+    Raises:
+        Stalled: it has come for what was made a moment ago, and would for each that follows.
+    """
+    if end is None or now < end:
+        return False
+    if sight.newborn:
+        raise Stalled(
+            Stalls.LIFETIME_TOO_SHORT,
+            "what was made a moment ago is due for replacement already; compare this clock with that of the service, "
+            "and the lifetime or interval with both",
+        )
+    return True
 
 
 def changed(desired: Desired, recorded: Recorded, sight: Sight) -> list[str]:
