@@ -6,7 +6,7 @@ export PYTHONPATH := tests
 READY := .venv/.ready
 HARNESS := $(BIN)/python -m harness
 
-.PHONY: demo test check derive bench control-plane e2e clean
+.PHONY: demo test check derive bench reliability mutants control-plane e2e clean
 
 demo: $(READY) ## The main job, end to end, on real parts. ONCE=1: clean up and exit. CLUSTER=kind: on kind.
 	@$(HARNESS).demo $(if $(ONCE),--once) $(if $(CLUSTER),--cluster $(CLUSTER))
@@ -27,6 +27,12 @@ derive: $(READY) ## Write CRDs, chart parts, samples and reference pages anew fr
 
 bench: $(READY) ## N=200 resources, LATENCY=50ms of the API, OUT=FILE.json.
 	@$(HARNESS).bench $(if $(N),--count $(N)) $(if $(LATENCY),--latency $(LATENCY)) $(if $(OUT),--out $(OUT))
+
+reliability: $(READY) ## Inject everything, count it, and write docs/reliability.md. EDGE_OPERATOR_SIZE=nightly: every pair.
+	@$(HARNESS).reliability $(ARGS)
+
+mutants: $(READY) ## Change engine/ one thing at a time and see that a test notices. COUNT=200 SEED=1: a sample; COUNT=0: all.
+	@$(HARNESS).mutants $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 control-plane: $(READY) ## Leaves a control plane running and prints its kubeconfig.
 	@$(HARNESS).control_plane

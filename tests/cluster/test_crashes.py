@@ -211,6 +211,7 @@ def tls_pair(host: str) -> dict[str, str]:
     return {"tls.crt": certificate.public_bytes(Encoding.PEM).decode(), "tls.key": pem.decode()}
 
 
+@pytest.mark.fault("SIGKILL after any effect, on a real control plane")
 @pytest.mark.parametrize("nth", range(1, MOST + 1))
 def test_killed_after_the_nth_effect_of_all_that_can_happen(life: Life, nth: int) -> None:
     world, effects = life.world, life.effects
@@ -251,6 +252,7 @@ def test_every_point_is_reached() -> None:
     assert max(most(CREATION), most(CHANGE), most(DELETION)) == MOST
 
 
+@pytest.mark.fault("creations whose answers are lost, on a real control plane")
 @pytest.mark.parametrize(
     "fault",
     [{"kind": "cut", "when": "after"}, {"kind": "status", "status": 503, "when": "after"}, {"kind": "garbage"}],
@@ -264,6 +266,7 @@ def test_creations_whose_answers_are_lost_are_found_again(life: Life, fault: dic
     life.check()
 
 
+@pytest.mark.fault("a creation that arrives after its sender died")
 def test_creations_that_arrive_after_their_sender_died_are_found_again(life: Life) -> None:
     """The service carries them out a second and a half later; meanwhile the process is killed, and started again."""
     specs = life.specs()

@@ -35,6 +35,7 @@ def applied(world: World, manifests: Sequence[dict[str, Any]]) -> None:
     kubectl(world, "wait", "edge", "--all", "--for=condition=Ready", "--timeout=30s")
 
 
+@pytest.mark.fault("everything is applied and deleted at once, in any order")
 @pytest.mark.parametrize("seed", ["forwards", "backwards", 1])
 def test_a_whole_application_is_applied_and_deleted_in_one_command_in_any_order(world: World, seed: str | int) -> None:
     manifests = application()

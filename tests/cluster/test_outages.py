@@ -37,6 +37,7 @@ def outage(crds: Cluster) -> Iterator[Cluster]:
     crds.restart_controller_manager()
 
 
+@pytest.mark.fault("the API server crashes and comes back")
 def test_a_crash_of_the_api_server_is_survived_by_watches_and_by_work_under_way(world: World, outage: Cluster) -> None:
     """The service answers while the API server is away: the id cannot be recorded, and is found again."""
     world.make("FailoverBackend", "before", BACKEND)
@@ -59,6 +60,7 @@ def test_a_crash_of_the_api_server_is_survived_by_watches_and_by_work_under_way(
     world.ready("FailoverBackend", "after", within=40)
 
 
+@pytest.mark.fault("the API server is away for longer than the Lease")
 def test_an_api_server_that_is_away_for_longer_than_the_lease_costs_nothing_but_time(
     world: World, operator: Operator, outage: Cluster
 ) -> None:
@@ -76,6 +78,7 @@ def test_an_api_server_that_is_away_for_longer_than_the_lease_costs_nothing_but_
     assert world.get("FailoverBackend", "before") == before
 
 
+@pytest.mark.fault("whole namespaces are deleted")
 def test_namespaces_deleted_as_a_whole_go_and_leave_nothing_in_the_account(
     crds: Cluster, world: World, operator: Operator
 ) -> None:
@@ -99,6 +102,7 @@ def test_namespaces_deleted_as_a_whole_go_and_leave_nothing_in_the_account(
     assert "a defect of the operator" not in operator.text()
 
 
+@pytest.mark.fault("a namespace is deleted while its resources are being made")
 def test_a_namespace_deleted_while_its_resources_are_being_made_goes_too(
     crds: Cluster, world: World, operator: Operator
 ) -> None:

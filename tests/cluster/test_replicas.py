@@ -72,6 +72,7 @@ def test_one_replica_acts_and_the_other_only_watches(shared: World, pair: Pair) 
     assert "edge_operator_cluster_writes_total{" not in second.metrics()
 
 
+@pytest.mark.fault("the leader is killed")
 def test_a_killed_leader_is_succeeded_within_the_time_of_the_lease(shared: World, pair: Pair) -> None:
     """Creations are under way when it dies: some were carried out and not recorded."""
     first, second = pair
@@ -89,6 +90,7 @@ def test_a_killed_leader_is_succeeded_within_the_time_of_the_lease(shared: World
     exactly_one(shared, *names)
 
 
+@pytest.mark.fault("the leader is asked to stop")
 def test_a_leader_that_is_asked_to_stop_is_succeeded_within_two_seconds(shared: World, pair: Pair) -> None:
     first, second = pair
     names = [f"b{number}" for number in range(12)]
@@ -104,6 +106,7 @@ def test_a_leader_that_is_asked_to_stop_is_succeeded_within_two_seconds(shared: 
     exactly_one(shared, *names)
 
 
+@pytest.mark.fault("the leader is frozen and wakes up later")
 def test_a_leader_that_was_frozen_does_nothing_when_it_wakes_up(shared: World, pair: Pair) -> None:
     first, second = pair
     shared.make("FailoverBackend", "before", backend(1))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cluster.running import Operator, Service, World, message
 from harness.processes import wait_until
 
@@ -109,6 +111,7 @@ def test_a_missing_reference_is_named_and_heals_when_it_appears(world: World) ->
     assert edge["backend"]["backend"]["id"] == world.ready("FailoverBackend", "blue")["status"]["id"]
 
 
+@pytest.mark.fault("the service is down at each step, on a real control plane")
 def test_a_service_that_is_down_at_each_step_is_waited_for(world: World, service: Service) -> None:
     world.make("TLSEdge", "old", EDGE)
     world.make("TLSEdge", "going", {"hostports": ["b.example.com:443"]})
@@ -132,6 +135,7 @@ def test_a_service_that_is_down_at_each_step_is_waited_for(world: World, service
     assert [(o["id"], o["description"]) for o in world.service.owned(old)] == [(before["status"]["id"], "changed")]
 
 
+@pytest.mark.fault("an API key that is refused and then corrected")
 def test_a_refused_api_key_disturbs_nothing_that_is_ready_and_a_corrected_file_heals(
     world: World, service: Service, operator: Operator, key_file: Path
 ) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from edge_operator.kube import errors
 
 from .contenders import PATH, TERMS, Process, holder, never_both, two
@@ -25,6 +27,7 @@ def test_a_frozen_leader_knows_at_its_first_moment_awake_that_it_leads_no_more()
     run(scenario())
 
 
+@pytest.mark.fault("a leader frozen at any point of its renewal")
 def test_a_leader_frozen_at_any_point_never_leads_beside_its_successor() -> None:
     """The freeze begins at every step of the renewal, before and after the request and its answer."""
 
@@ -72,6 +75,7 @@ def test_a_late_write_of_a_frozen_leader_changes_nothing() -> None:
     run(scenario())
 
 
+@pytest.mark.fault("a leader that is cut off from the API server")
 def test_a_leader_cut_off_gives_up_before_anybody_can_take_over() -> None:
     async def scenario() -> None:
         _, first, second = await two()
@@ -104,6 +108,7 @@ def test_an_api_server_that_is_away_shortly_costs_no_leadership() -> None:
     run(scenario())
 
 
+@pytest.mark.fault("requests to the API server that hang")
 def test_requests_that_hang_are_given_up_and_tried_again() -> None:
     async def scenario() -> None:
         api, first, second = await two()
@@ -122,6 +127,7 @@ def test_requests_that_hang_are_given_up_and_tried_again() -> None:
     run(scenario())
 
 
+@pytest.mark.fault("a renewal of the Lease whose answer is lost")
 def test_a_renewal_whose_answer_is_lost_is_noticed_and_costs_nothing() -> None:
     async def scenario() -> None:
         api, first, second = await two()
@@ -140,6 +146,7 @@ def test_a_renewal_whose_answer_is_lost_is_noticed_and_costs_nothing() -> None:
     run(scenario())
 
 
+@pytest.mark.fault("an acquisition of the Lease whose answer is lost")
 def test_an_acquisition_whose_answer_is_lost_is_recognised_as_ours() -> None:
     async def scenario() -> None:
         api = MemoryAPI()
@@ -177,6 +184,7 @@ def test_a_lease_that_is_freed_although_its_renewal_was_cut_off_by_the_exit() ->
     run(scenario())
 
 
+@pytest.mark.fault("a Lease that somebody else took")
 def test_a_lease_that_somebody_else_took_ends_the_term_at_the_next_renewal() -> None:
     async def scenario() -> None:
         api, first, second = await two()
@@ -207,6 +215,7 @@ def test_a_lease_that_somebody_freed_ends_the_term_too_because_another_may_have_
     run(scenario())
 
 
+@pytest.mark.fault("a Lease that was deleted")
 def test_a_lease_that_was_deleted_is_made_anew_within_the_term() -> None:
     async def scenario() -> None:
         api, first, second = await two()

@@ -26,6 +26,7 @@ def status(code: int, **more: object) -> dict[str, object]:
     return {"kind": "status", "status": code, **more}
 
 
+@pytest.mark.fault("400 or 422 to a creation")
 @pytest.mark.parametrize("code", [400, 422])
 async def test_a_refused_creation_is_stalled_and_tried_again_without_a_search(code):
     async with Rig() as rig:
@@ -42,6 +43,7 @@ async def test_a_refused_creation_is_stalled_and_tried_again_without_a_search(co
         assert [effect_of(call) for call in rig.calls] == ["POST", "POST"]
 
 
+@pytest.mark.fault("401: the key is refused")
 async def test_a_refused_key_pauses_the_whole_connection_and_recovery_wakes_all():
     async with Rig() as rig:
         await made(rig, KIND)
@@ -62,6 +64,7 @@ async def test_a_refused_key_pauses_the_whole_connection_and_recovery_wakes_all(
         assert rig.ready("WeightedBackend")
 
 
+@pytest.mark.fault("401 to a deletion")
 async def test_a_refused_key_on_a_deletion_keeps_the_finalizer():
     async with Rig() as rig:
         await made(rig, KIND)
@@ -90,6 +93,7 @@ async def test_a_refusal_after_the_key_was_looked_at_ends_the_outage():
         assert {call.split()[0] for call in rig.calls} == {"POST"}
 
 
+@pytest.mark.fault("a refusal between two writes of one change")
 async def test_what_was_sent_before_a_refusal_is_not_sent_again():
     async with Rig() as rig:
         await made(rig, "HTTPSRoute")
@@ -106,6 +110,7 @@ async def test_what_was_sent_before_a_refusal_is_not_sent_again():
         assert rig.ready("HTTPSRoute")
 
 
+@pytest.mark.fault("403 to any method")
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
 async def test_what_the_key_may_not_do_is_stalled(method):
     async with Rig() as rig:
@@ -127,6 +132,7 @@ async def test_what_the_key_may_not_do_is_stalled(method):
         assert not rig.exists(KIND) if method == "DELETE" else rig.ready(KIND)
 
 
+@pytest.mark.fault("405 or 501: the service lacks an operation")
 @pytest.mark.parametrize("code", [405, 501])
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
 async def test_an_operation_that_the_service_lacks_is_named(code, method):
@@ -145,6 +151,7 @@ async def test_an_operation_that_the_service_lacks_is_named(code, method):
         assert f"{method} /edges/tls" in rig.message(KIND)
 
 
+@pytest.mark.fault("404 on the path of a module")
 async def test_a_module_path_that_is_not_there_although_the_object_is_is_unsupported():
     async with Rig() as rig:
         await made(rig, "HTTPSRoute")
@@ -175,6 +182,7 @@ async def test_a_module_that_cannot_be_deleted_is_switched_off(code):
         assert rig.writes == []
 
 
+@pytest.mark.fault("404 to a PATCH of what a GET returns")
 async def test_a_404_to_a_patch_of_what_a_read_returns_does_not_spin():
     async with Rig() as rig:
         await made(rig, KIND)
@@ -189,6 +197,7 @@ async def test_a_404_to_a_patch_of_what_a_read_returns_does_not_spin():
         assert rig.ready(KIND)
 
 
+@pytest.mark.fault("409: another object holds what is asked for")
 async def test_a_hostport_that_is_taken_is_a_conflict_and_comes_free_by_itself():
     async with Rig() as rig:
         await made(rig, KIND)
@@ -221,6 +230,7 @@ async def test_a_hostport_that_moves_between_two_resources_frees_itself():
         assert rig.ready(KIND)
 
 
+@pytest.mark.fault("429 with Retry-After in seconds, as a date, absurd, or without")
 @pytest.mark.parametrize(
     ("header", "expected"),
     [({"retry_after": "30"}, 30), ({"retry_after_date_seconds": 30.0}, 30), ({}, 5), ({"retry_after": "soon"}, 5)],
@@ -243,6 +253,7 @@ async def test_a_429_pauses_the_whole_connection_for_as_long_as_was_asked(header
         assert rig.ready("WeightedBackend")
 
 
+@pytest.mark.fault("5xx to a GET, PATCH, PUT or DELETE, before and after it was carried out")
 @pytest.mark.parametrize("code", [500, 503])
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -263,6 +274,7 @@ async def test_a_5xx_to_anything_else_is_tried_again(method, when, code):
             assert rig.remote(KIND)[0]["description"] == "edited"
 
 
+@pytest.mark.fault("an answer that cannot be read")
 async def test_an_object_that_cannot_be_read_is_waited_for_and_not_a_defect():
     async with Rig() as rig:
         await made(rig, KIND)
@@ -275,6 +287,7 @@ async def test_an_object_that_cannot_be_read_is_waited_for_and_not_a_defect():
         assert rig.ready(KIND)
 
 
+@pytest.mark.fault("an answer of another shape")
 async def test_a_module_of_another_shape_is_waited_for_and_named():
     async with Rig() as rig:
         await made(rig, KIND)
@@ -293,6 +306,7 @@ async def test_a_module_of_another_shape_is_waited_for_and_named():
         assert "backend" in rig.message(KIND)
 
 
+@pytest.mark.fault("the service is away for hours")
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_outage_is_said_once_and_costs_no_more_writes(kind):
     async with Rig() as rig:

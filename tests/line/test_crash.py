@@ -19,6 +19,12 @@ BEHIND = [1, 2, 4] if schedules.NIGHTLY else [1, 2]
 every = pytest.mark.parametrize(("kind", "scenario"), EVERY)
 
 
+@pytest.mark.fault("the process dies before or after any effect")
+@pytest.mark.fault("a cluster write that conflicts, or whose answer is lost")
+@pytest.mark.fault("a call that is cut, or whose answer is lost, a 503 or garbage")
+@pytest.mark.fault("the user edits, deletes, retains, abandons or pauses at any effect")
+@pytest.mark.fault("the output Secret is deleted or emptied at any effect")
+@pytest.mark.fault("the clock steps back or forward at any effect")
 @every
 async def test_one_thing_at_each_effect(kind: str, scenario: Scenario):
     """Every death, every lost answer, everything that a user does, and a clock that steps: at every single effect."""
@@ -27,6 +33,7 @@ async def test_one_thing_at_each_effect(kind: str, scenario: Scenario):
         await survive(life, schedule)
 
 
+@pytest.mark.fault("the process dies twice")
 @every
 async def test_two_deaths(kind: str, scenario: Scenario):
     """A death after one effect, and another in the next life. All of them in the nightly size, else a sample."""
@@ -36,6 +43,7 @@ async def test_two_deaths(kind: str, scenario: Scenario):
         await survive(life, schedule)
 
 
+@pytest.mark.fault("any two of these at any two effects")
 @every
 async def test_two_things_at_any_two_effects(kind: str, scenario: Scenario):
     """All pairs in the nightly size, else a sample that the seed chooses."""
@@ -45,6 +53,7 @@ async def test_two_things_at_any_two_effects(kind: str, scenario: Scenario):
         await survive(life, schedule)
 
 
+@pytest.mark.fault("a watch that is one, two or four changes behind")
 @every
 @pytest.mark.parametrize("behind", BEHIND)
 async def test_a_cache_that_is_behind(kind: str, scenario: Scenario, behind: int):

@@ -145,6 +145,7 @@ class Machine(RuleBasedStateMachine):
         TALLY.checked["rests of the state machine"] += 1
 
 
+@pytest.mark.fault("all of these in any order, over many resources")
 @pytest.mark.timeout(0 if schedules.NIGHTLY else 600)
 def test_whatever_happens_in_whatever_order_every_rest_is_as_it_should_be():
     profile = settings.get_profile("machine-nightly" if schedules.NIGHTLY else "machine")

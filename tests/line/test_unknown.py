@@ -24,6 +24,7 @@ HOST = "SSHHostCertificate"
 KIND = "TLSEdge"
 
 
+@pytest.mark.fault("429 to a creation")
 async def test_a_429_to_a_creation_means_that_nothing_was_created():
     async with Rig() as rig:
         await needs_only(rig)
@@ -36,6 +37,7 @@ async def test_a_429_to_a_creation_means_that_nothing_was_created():
         assert [effect_of(call) for call in rig.calls] == ["POST", "POST"]
 
 
+@pytest.mark.fault("5xx to a creation, before and after it was carried out")
 @pytest.mark.parametrize("code", [500, 502, 503, 504, 408, 425])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("kind", ["WeightedBackend", "SSHHostCertificate", "HTTPSRoute"])
@@ -49,6 +51,7 @@ async def test_a_5xx_to_a_creation_is_unknown_and_searched_for(kind, when, code)
         assert [doc["id"] for doc in rig.remote(kind)] == [rig.id(kind)]
 
 
+@pytest.mark.fault("null where an id or a token should be")
 @pytest.mark.parametrize("member", ["id", "token"])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "HTTPSRoute"])
 async def test_null_where_an_id_or_a_token_should_be_ends_with_one_object(kind, member):
@@ -61,6 +64,7 @@ async def test_null_where_an_id_or_a_token_should_be_ends_with_one_object(kind, 
         assert [doc["id"] for doc in rig.remote(kind)] == [rig.id(kind)]
 
 
+@pytest.mark.fault("an answer of a proxy in front of the service")
 async def test_an_answer_of_something_in_front_of_the_service_is_unknown():
     """A proxy's page says nothing about what the service did."""
     async with Rig() as rig:
@@ -81,6 +85,7 @@ async def test_an_answer_of_something_in_front_of_the_service_is_unknown():
         assert [doc["id"] for doc in rig.remote("WeightedBackend")] == [rig.id("WeightedBackend")]
 
 
+@pytest.mark.fault("a connection that never opens")
 async def test_a_connection_that_never_opened_needs_no_search():
     async with Rig() as rig:
         await needs_only(rig, "WeightedBackend")
@@ -101,6 +106,7 @@ async def test_a_connection_that_never_opened_needs_no_search():
         assert [effect_of(call) for call in rig.calls] == ["POST"]
 
 
+@pytest.mark.fault("a list that lags within the grace")
 async def test_a_list_that_lags_within_the_grace_leads_to_no_second_object():
     async with Rig() as rig:
         await needs_only(rig)
@@ -126,6 +132,7 @@ async def test_many_recoveries_share_one_list():
         assert rig.calls == ["GET /backends/weighted 200"]
 
 
+@pytest.mark.fault("one request that makes several objects")
 async def test_several_objects_of_one_claim_end_as_one():
     """A copy of a POST that some proxy repeated: the one that the Secret names stays, else the lowest id."""
     async with Rig() as rig:
@@ -180,6 +187,7 @@ async def test_an_orphan_of_an_older_claim_does_not_take_the_place_of_what_is_re
         assert rig.id(HOST) not in (first["id"], orphan["id"])
 
 
+@pytest.mark.fault("a resource restored or copied with its annotations")
 async def test_a_copy_of_a_resource_with_its_annotations_makes_its_own_object():
     async with Rig() as rig:
         await made(rig, "WeightedBackend")

@@ -1,0 +1,145 @@
+"""Runs what is injected and checked, and writes docs/reliability.md: `make reliability`. No hand writes that page.
+
+The table of faults is collected from the tests themselves: `@pytest.mark.fault("what goes wrong")`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "reliability.md"
+MUTANTS = ROOT / "tests" / "harness" / "mutants.json"
+FIGURES = ROOT / "tests" / "harness" / "reliability.json"
+"""What the last run counted, for writing the page again without a run."""
+RUN = ("tests/line/test_crash.py", "tests/line/test_found_by_schedules.py", "tests/line/test_machine.py")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A fault and the test that shows what becomes of it."""
+
+    fault: str
+    test: str
+
+
+def shown(root: Path = ROOT) -> list[Shown]:
+    """Every fault that a test is marked with, by the files and then in the order of the tests."""
+    return [
+        Shown(fault, f"{path.relative_to(root)}::{function.name}")
+        for path in sorted((root / "tests").rglob("test_*.py"))
+        for function in ast.parse(path.read_text()).body
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for fault in _marks(function)
+    ]
+
+
+def _marks(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.fault":
+            yield str(ast.literal_eval(decorator.args[0]))
+
+
+def faults_table(rows: Sequence[Shown]) -> str:
+    """The table of faults, as it stands on the page."""
+    return table(("Fault", "Shown by"), [(row.fault, f"`{row.test}`") for row in rows])
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Rows as Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(str(cell) for cell in line)} |\n" for line in lines)
+
+
+def page(figures: Mapping[str, Any], mutants: Mapping[str, Any] | None, rows: Sequence[Shown]) -> str:
+    """The whole page, from what a run counted."""
+    runs: dict[str, int] = figures["schedules"]
+    size = "the nightly size" if figures["nightly"] else f"the common size, seed {figures['seed']}"
+    return f"""<!-- written by tests/harness/reliability.py (make reliability), do not edit -->
+
+# Reliability
+
+What is injected into the operator, what has to hold afterwards, and what was found.
+The figures are of one run of `make reliability`, in {size}.
+`EDGE_OPERATOR_SEED` chooses other pairs and other runs of the state machine; \
+`EDGE_OPERATOR_SIZE=nightly` leaves no pair out.
+
+**{sum(runs.values())} schedules, {sum(figures["injected"].values())} faults injected, \
+{sum(figures["checked"].values())} checks, {figures["failed"]} violations.**
+
+## Schedules
+
+A schedule is one life of a resource (made, changed, each module put on and taken off, rotated, renewed, replaced, \
+retained, deleted) with something done to it at one of its effects or at two.
+Every single disturbance at every single effect is run each time.
+
+{table(("Kind", "Schedules"), sorted(runs.items()))}
+## Injected
+
+What a schedule injects is counted when it happens; what the state machine injects, when it is armed.
+
+{table(("What", "Times"), sorted(figures["injected"].items()))}
+## Invariants
+
+{table(("What has to hold", "Times checked"), sorted(figures["checked"].items()))}
+## Faults, and the tests that show what becomes of them
+
+{faults_table(rows)}{_mutants(mutants)}"""
+
+
+def _mutants(mutants: Mapping[str, Any] | None) -> str:
+    if mutants is None:
+        return ""
+    rows = [(name, each["run"], each["killed"]) for name, each in sorted(mutants["modules"].items())]
+    left = [(f"`{m['where']}`", f"`{m['was']}` → `{m['now']}`", m["why"]) for m in mutants["survivors"]]
+    return f"""
+## Mutants
+
+`make mutants` changes one thing at a time in `engine/` and runs the tests of the engine, then quick ones of the line; \
+a mutant that no test notices survives.
+{mutants["sample"]}
+
+{table(("Module", "Mutants", "Killed"), rows)}
+{table(("Survivor", "Change", "Why it is let live"), left) if left else "None survives."}
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", default="2")
+    parser.add_argument("--faults-only", action="store_true", help="keep the figures; write the page anew")
+    options = parser.parse_args()
+    figures = _figures() if options.faults_only else _run(options.processes)
+    known = json.loads(MUTANTS.read_text()) if MUTANTS.exists() else None
+    PAGE.write_text(page(figures, known, shown()))
+    print(f"wrote {PAGE.relative_to(ROOT)}; violations: {figures['failed']}")
+    return 1 if figures["failed"] else 0
+
+
+def _run(processes: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        tally = Path(folder) / "tally.json"
+        command = [sys.executable, "-m", "pytest", "-q", "-n", processes, *RUN]
+        subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "EDGE_OPERATOR_TALLY": str(tally)})
+        found: dict[str, Any] = json.loads(tally.read_text())
+    FIGURES.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    return found
+
+
+def _figures() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(FIGURES.read_text())
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
