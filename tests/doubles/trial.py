@@ -174,7 +174,7 @@ class Trial:
             rig.annotate(kind, name, paused=None)
         await rig.settle()
         rig.wake_all()
-        rig.process.remote.connection.probe_now()
+        rig.process.remote.door.probe_now()
         await rig.settle(700)
         for _ in range(2):
             for kind in KINDS:
