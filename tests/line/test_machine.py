@@ -19,7 +19,7 @@ from edge_operator.kinds import KINDS
 
 KIND = st.sampled_from(sorted(KINDS))
 PICK = st.integers(0, 11)
-settings.register_profile("machine", max_examples=100, stateful_step_count=40)
+settings.register_profile("machine", max_examples=200, stateful_step_count=40)
 settings.register_profile("machine-nightly", max_examples=3000, stateful_step_count=60)
 
 
