@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import httpx
 
+from doubles import wakes
 from doubles.apiserver import ApiServer, Key, Object, copied
 from doubles.cluster import Event, FakeCluster, points_at
 from doubles.effects import Died, Effects, Unreachable
@@ -55,6 +56,8 @@ class Process:
 
     client: Client
     remote: ManagementAPI
+    second: ManagementAPI | None = None
+    """The service as asked through the connection `second`, where there is one."""
     memories: dict[str, Memory] = field(default_factory=dict)
     dirty: dict[Key, Snapshot | None] = field(default_factory=dict)
     timers: dict[Key, float] = field(default_factory=dict)
@@ -62,9 +65,19 @@ class Process:
 
 
 class Rig(Hands):
-    """State of cluster and service, one process, and the hands of a user."""
+    """State of cluster and service, one process, and the hands of a user.
 
-    def __init__(self, settings: ServerSettings | None = None, *, seed: int = 0, profile: str = "neutral") -> None:
+    With `accounts=2` there is another account; a resource whose connectionRef names `second` goes there.
+    """
+
+    def __init__(
+        self,
+        settings: ServerSettings | None = None,
+        *,
+        seed: int = 0,
+        profile: str = "neutral",
+        accounts: Literal[1, 2] = 1,
+    ) -> None:
         self.world = FakeWorld(seed)
         self.effects = Effects()
         self.api = ApiServer(self.world.now)
@@ -78,10 +91,13 @@ class Rig(Hands):
         given = settings or ServerSettings(page_size=3, profile=profile)
         given = given.model_copy(update={"seed_api_key": API_KEY, "control": True})
         self.app: App = create_app(given, world=self.world.server())
+        self.apps = [self.app, *(create_app(given, world=self.world.server()) for _ in range(accounts - 1))]
         self.wire = Wire(self.app, self.effects, self.world, self.cluster.journal)
+        self.wires = [self.wire, *(Wire(a, self.effects, self.world, self.cluster.journal) for a in self.apps[1:])]
         self.profile = profile
         self.api_key = API_KEY
         self.outside = self._client(httpx.ASGITransport(app=self.app))
+        self.outsides = [self.outside, *(self._client(httpx.ASGITransport(app=a)) for a in self.apps[1:])]
         self.outcomes: dict[Key, Outcome] = {}
         self.deaths = 0
         self.stale = 0
@@ -97,9 +113,10 @@ class Rig(Hands):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.process.client.close()
-        await self.outside.close()
-        self.app.close()
+        await self._end()
+        for outside, app in zip(self.outsides, self.apps, strict=True):
+            await outside.close()
+            app.close()
 
     # What is in the account, and what was done ---------------------------------------------------
 
@@ -107,8 +124,12 @@ class Rig(Hands):
         return [e for e in self.cluster.events if about is None or e.about == about]
 
     def remote(self, kind: str) -> list[Object]:
-        """The objects of the kind's collection in the account, oldest first; looked at without a call."""
-        with self.app.store.read() as tx:
+        """The objects of the kind's collection in every account, oldest first; looked at without a call."""
+        return [doc for account in range(len(self.apps)) for doc in self.held(kind, account)]
+
+    def held(self, kind: str, account: int) -> list[Object]:
+        """The objects of the kind's collection in one account."""
+        with self.apps[account].store.read() as tx:
             found: list[Stored] = tx.page(KINDS[kind].api.name, None, 10_000)
         return [copied(item.doc) for item in reversed(found) if item.id not in self.given]
 
@@ -119,7 +140,7 @@ class Rig(Hands):
     @property
     def calls(self) -> list[str]:
         """What the process asked the service: "POST /edges/tls 201"."""
-        return [str(exchanged) for exchanged in self.wire.log]
+        return [str(exchanged) for wire in self.wires for exchanged in wire.log]
 
     @property
     def sent(self) -> list[Exchanged]:
@@ -132,7 +153,8 @@ class Rig(Hands):
 
     def forget(self) -> None:
         """Begin new logs."""
-        self.wire.log.clear()
+        for wire in self.wires:
+            wire.log.clear()
         self.cluster.writes.clear()
         self.cluster.events.clear()
         self.cluster.journal.clear()
@@ -157,18 +179,39 @@ class Rig(Hands):
         door = Door(self.world.monotonic)
         client = self._client(self.wire, door.gate)
         process = Process(client, ManagementAPI(client, door))
+        for wire in self.wires[1:]:
+            other = Door(self.world.monotonic)
+            process.second = ManagementAPI(self._client(wire, other.gate), other)
+            other.on_recovery = lambda: process.dirty.update(dict.fromkeys(list(process.timers)))
         process.dirty = dict.fromkeys(key for key in sorted(self.api.objects) if key[0] in KINDS)
         door.on_recovery = lambda: process.dirty.update(dict.fromkeys(list(process.timers)))
         return process
 
     async def restart(self) -> None:
         """A new process: nothing is known but what cluster and service hold."""
-        await self.process.client.close()
+        await self._end()
         self.process = self._start()
 
-    def faults(self, *faults: Mapping[str, Any]) -> None:
-        """What the service does wrong from now on; none: nothing."""
-        self.app.faults.put([Fault.model_validate(fault) for fault in faults])
+    async def _end(self) -> None:
+        await self.process.client.close()
+        if self.process.second is not None:
+            await self.process.second.client.close()
+
+    def through(self, resource: Object) -> ManagementAPI:
+        """The service as a resource asks it."""
+        return (
+            self.process.remote if self.account(resource) == 0 or self.process.second is None else self.process.second
+        )
+
+    def account(self, resource: Object) -> int:
+        """The number of the account that a resource's connection leads to."""
+        connection = references.connection(resource["metadata"]["namespace"], resource.get("spec") or {})
+        return 0 if connection == references.DEFAULT_CONNECTION else 1
+
+    def faults(self, *faults: Mapping[str, Any], account: int | None = None) -> None:
+        """What the service does wrong from now on, in every account or in one; none: nothing."""
+        for app in self.apps if account is None else [self.apps[account]]:
+            app.faults.put([Fault.model_validate(fault) for fault in faults])
 
     async def settle(self, patience_seconds: float = 400.0) -> None:
         """Work until nothing is to be done and nothing falls due within that time. Deaths are followed by restarts."""
@@ -227,7 +270,7 @@ class Rig(Hands):
         kind = KINDS[key[0]]
         memory = self.process.memories.setdefault(meta["uid"], Memory())
         identity = state.Identity(self.cluster.id, key[1], key[2], meta["uid"], self.cluster.digest_key, self.marked)
-        line = Pass(kind, identity, memory, self.process.remote, self.cluster, self.world, GRACE_SECONDS)
+        line = Pass(kind, identity, memory, self.through(resource), self.cluster, self.world, GRACE_SECONDS)
         try:
             outcome = await reconcile(line, resource, snapshot)
         except Restart:
@@ -266,8 +309,9 @@ class Rig(Hands):
             resources = self.api.of(kind)
             if not resources:
                 continue
-            listing = await self.process.remote.listing(KINDS[kind].api, self.world.elapsed)
+            began = self.world.elapsed
             for resource in resources:
+                listing = await self.through(resource).listing(KINDS[kind].api, began)
                 meta, known = resource["metadata"], (resource.get("status") or {}).get("id")
                 key: Key = (kind, meta["namespace"], meta["name"])
                 owned = listing.owned.get((self.cluster.id, meta["uid"]), ())
@@ -292,11 +336,11 @@ class Rig(Hands):
             return
         if by != "operator" and after is not None:
             dirty.setdefault(key, None)
-        if _seen_by_others(before) != _seen_by_others(after):
+        if wakes.seen_by_others(before) != wakes.seen_by_others(after):
             for other, found in list(self.api.objects.items()):
                 if other[0] in KINDS and key[:1] + key[2:] in points_at(found):
                     dirty.setdefault(other, None)
-        for other in _rivals(self.api, key, before, after):
+        for other in wakes.rivals(self.api, key, before, after):
             dirty.setdefault(other, None)
         left = set(points_at(before or {"kind": key[0]})) - set(points_at(after) if after else ())
         for kind, name in sorted(left):
@@ -309,34 +353,5 @@ class Rig(Hands):
         for other, found in list(self.api.objects.items()):
             if other[0] not in KINDS or by == "operator":
                 continue
-            if found["metadata"]["uid"] in owners or key[2] in _secrets_of(found):
+            if found["metadata"]["uid"] in owners or key[2] in wakes.secrets_of(found):
                 self.process.dirty.setdefault(other, None)
-
-
-def _rivals(api: ApiServer, key: Key, before: Object | None, after: Object | None) -> list[Key]:
-    """Others that adopt what a resource has or adopts, where that changed hands."""
-    if before is not None and after is not None and before.get("spec") == after.get("spec"):
-        return []
-    ids = {i for r in (before, after) if r for i in (r["spec"].get("externalID"), (r.get("status") or {}).get("id"))}
-    return [
-        other
-        for other, found in api.objects.items()
-        if other[0] == key[0] and other != key and found["spec"].get("externalID") in ids - {None}
-    ]
-
-
-def _seen_by_others(resource: Object | None) -> Any:
-    if resource is None:
-        return None
-    return (resource.get("status") or {}).get("id"), bool(resource["metadata"].get("deletionTimestamp"))
-
-
-def _secrets_of(resource: Object) -> set[str]:
-    """Secrets that a resource reads, and the one that it would write."""
-    kind, spec = KINDS[resource["kind"]], resource.get("spec") or {}
-    written = spec.get("secretName") or f"{resource['metadata']['name']}-{kind.name.lower()}"
-    try:
-        read = references.secret_keys(kind.spec.model_validate(spec))
-    except ValueError:
-        return {written}
-    return {ref.name for ref in read} | {written}

@@ -13,7 +13,7 @@ from typing import Any
 
 from derive import kstatus
 from doubles.apiserver import Key, Object, copied
-from doubles.cluster import ID
+from doubles.cluster import ID, points_at
 from doubles.crashes import hold
 from doubles.effects import Died, Fate
 from doubles.foreign import FOREIGN, foreign
@@ -27,6 +27,8 @@ from edge_operator.engine.operations import Missing, Stalled, Unsupported, Waiti
 from edge_operator.kinds import KINDS
 
 NAMES = ("one", "two", "three")
+ALONE = sorted(kind for kind in KINDS if not points_at(samples.manifests(KINDS[kind])[-1]))
+"""Kinds whose examples refer to nothing: they can be in an account of their own."""
 _UNIQUE = {"hostports", "match", "domain"}
 _NOOP_PASSES = 100
 
@@ -56,7 +58,7 @@ FAULTS: tuple[dict[str, Any], ...] = (
 class Trial:
     """A rig, what is known of its resources, and what of it is ours."""
 
-    rig: Rig = field(default_factory=Rig)
+    rig: Rig = field(default_factory=lambda: Rig(accounts=2))
     left: set[str] = field(default_factory=set)
     """uids of resources whose objects may stay: retained, abandoned."""
     spent: set[Key] = field(default_factory=set)
@@ -74,7 +76,8 @@ class Trial:
     async def declare(self, kind: str, name: str) -> None:
         if self.rig.exists(kind, name) or (kind, NAMESPACE, name) in self.spent:
             return
-        self.rig.sample(kind, name, **_members(kind, name))
+        second = {"connectionRef": {"name": "second"}} if name == NAMES[-1] and kind in ALONE else {}
+        self.rig.sample(kind, name, **_members(kind, name), **second)
         self.vanished.discard((kind, NAMESPACE, name))
 
     def edit(self, key: Key, number: int) -> None:
@@ -110,15 +113,21 @@ class Trial:
         if id_ is None or id_ not in {doc["id"] for doc in self.rig.remote(kind)}:
             return
         path = self.rig.status(kind, name).get("path") or {}
-        collection = self.rig.outside.of(KINDS[kind].api).raw
-        held = self.rig.app.faults._armed
+        account = self.rig.account(self.rig.get(kind, name))
+        collection = self.rig.outsides[account].of(KINDS[kind].api).raw
+        held = [app.faults._armed for app in self.rig.apps]
         self.rig.faults()
         if deleted:
             await collection.delete(id_, **path)
             self.vanished.add(key)
         else:
             await collection.update(id_, {"description": "theirs"}, **path)
-        self.rig.app.faults._armed = held
+        self._arm(held)
+
+    def _arm(self, held: list[Any]) -> None:
+        """Have the services do wrong again what they did."""
+        for app, armed in zip(self.rig.apps, held, strict=True):
+            app.faults._armed = armed
 
     def ask(self, key: Key, number: int) -> None:
         """Ask for a rotation, where there is something to rotate."""
@@ -137,10 +146,10 @@ class Trial:
         if kind == "TLSCertificate" and not any("tls.crt" in o.get("data", {}) for o in self.rig.api.objects.values()):
             return
         self.beside.add(kind)
-        held = self.rig.app.faults._armed
+        held = [app.faults._armed for app in self.rig.apps]
         self.rig.faults()
         await foreign(self.rig, kind)
-        self.rig.app.faults._armed = held
+        self._arm(held)
         self.foreign |= {doc["id"]: doc for doc in self.rig.remote(kind) if doc["description"] == FOREIGN}
 
     def fate(self, distance: int, fate: Fate) -> None:
@@ -174,7 +183,9 @@ class Trial:
             rig.annotate(kind, name, paused=None)
         await rig.settle()
         rig.wake_all()
-        rig.process.remote.door.probe_now()
+        for remote in (rig.process.remote, rig.process.second):
+            if remote is not None:
+                remote.door.probe_now()
         await rig.settle(700)
         for _ in range(2):
             for kind in KINDS:
@@ -206,6 +217,8 @@ class Trial:
         hold("every resource ends in sync", self.rig.ready(kind, name), said)
         hold("kstatus agrees", kstatus.verdict(resource) == "Current", said)
         hold("one current remote object", status["id"] in ids, f"{said}, {ids}")
+        there = {doc["id"] for doc in self.rig.held(kind, self.rig.account(resource))}
+        hold("it is in its connection's account", ids <= there, f"{said}, {ids}")
         hold("one current remote object", ids - {status["id"]} <= previous, f"{ids}, {status}")
         if KINDS[kind].outputs:
             self._judge_secret(key, status["id"])
@@ -218,8 +231,9 @@ class Trial:
         hold("the Secret is the current object's", secret["metadata"]["annotations"][ID] == id_, f"{kind}/{name} {id_}")
         if isinstance(KINDS[kind].lifecycle, Token):
             hold("a token is kept", bool(secret["data"].get("token")), f"{kind}/{name}")
-            with self.rig.app.store.read() as tx:
-                holder = self.rig.app.keyring.holder(tx, secret["data"]["token"])
+            app = self.rig.apps[self.rig.account(self.rig.get(kind, name))]
+            with app.store.read() as tx:
+                holder = app.keyring.holder(tx, secret["data"]["token"])
             hold("the token opens the service", holder == id_, f"{holder}, {id_}")
 
     async def _judge_quiet(self) -> None:

@@ -1,4 +1,4 @@
-"""Anything in any order: many resources, edits, deletions, faults, deaths and clocks; judged whenever all rests."""
+"""Anything in any order: many resources, two accounts, edits, deletions, faults, deaths, clocks; judged at each rest."""
 
 from __future__ import annotations
 
@@ -96,9 +96,10 @@ class Machine(RuleBasedStateMachine):
         faults=st.lists(st.sampled_from(FAULTS), min_size=1, max_size=3, unique_by=str),
         count=st.integers(1, 4),
         skip=st.integers(0, 2),
+        account=st.sampled_from((None, 0, 1)),
     )
-    def the_service_fails(self, faults: list[dict[str, Any]], count: int, skip: int) -> None:
-        self.trial.rig.faults(*({**fault, "count": count, "skip": skip} for fault in faults))
+    def the_service_fails(self, faults: list[dict[str, Any]], count: int, skip: int, account: int | None) -> None:
+        self.trial.rig.faults(*({**fault, "count": count, "skip": skip} for fault in faults), account=account)
         for fault in faults:
             TALLY.injected[f"service: {fault['kind']} {fault.get('status', '')}".rstrip()] += 1
 
