@@ -85,6 +85,8 @@ def cli() -> None:
 @_option("--log-format", Settings, "log_format", click.Choice(["plain", "json"]))
 @_option("--log-level", Settings, "log_level", click.Choice(["debug", "info", "warning", "error"]))
 @_option("--resync", Settings, "resync_seconds", DURATION)
+@_option("--mirror-sessions", Settings, "mirror_sessions", bool, is_flag=True)
+@_option("--sessions-interval", Settings, "sessions_interval_seconds", DURATION)
 @_option("--grace", Settings, "grace_seconds", DURATION)
 @_option("--call-timeout", Settings, "call_seconds", DURATION)
 @_option("--concurrency", Settings, "concurrency", int)

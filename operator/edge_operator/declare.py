@@ -236,10 +236,12 @@ class Kind(CustomResource[S]):
 class Companion(CustomResource[S]):
     """A custom resource that is not made into a remote object, such as the connection that others go through.
 
-    Its status is declared, where that of a `Kind` follows from what the service says.
+    Its status is declared, where that of a `Kind` follows from what the service says. A `mirror` is written by the
+    operator alone, in its own namespace: people look at it, and nothing is done when it changes.
     """
 
     status: type[Part]
+    mirror: bool = False
 
 
 Body = dict[str, Any]

@@ -16,7 +16,7 @@ from edge_operator.api.client import Client
 from edge_operator.api.wire import Collection
 from edge_operator.declare import Body, Kind
 from edge_operator.door import Door
-from edge_operator.engine import marker
+from edge_operator.engine import commands, marker
 from edge_operator.engine.operations import Missing, Path, Stalled, Unsupported, Waiting, shown
 from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.ports import Owned
@@ -25,6 +25,10 @@ A = TypeVar("A")
 
 _KEY_ACCEPTED = frozenset({400, 404, 405, 409, 422})
 """Refusals that come after the key was looked at."""
+
+
+class AnswerLost(Exception):
+    """A command to an agent was sent, and whether it was carried out is not known."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,41 @@ class ManagementAPI:
         except Missing:
             return
 
+    async def session(self, session_id: str) -> Body | None:
+        """An online session, or None."""
+        try:
+            return await self._call(self.client.of(catalog.tunnel_sessions).raw.get(session_id))
+        except Missing:
+            return None
+
+    async def command(self, session_id: str, word: str) -> None:
+        """Tell the agent behind a session: restart, stop or update. At most one request arrives.
+
+        Raises:
+            Waiting: it was surely not carried out, and may be sent again.
+            Stalled: the service refuses it.
+            AnswerLost: it may have been carried out.
+        """
+        collection = catalog.tunnel_sessions
+        try:
+            await self._call(self.client.of(collection).command(session_id, word), posting=True)
+        except (Waiting, Stalled, Missing, Unsupported) as why:
+            error = why.__cause__
+            if isinstance(error, errors.StatusError) and (reason := commands.refusal(error.code)):
+                raise Stalled(reason, f"the service refuses to {word}: {shown(error.message)}") from error
+            if isinstance(error, errors.APIError) and error.created == "maybe" and not isinstance(why, Unsupported):
+                raise AnswerLost(shown(_lost(error))) from error
+            match why:
+                case Stalled(reason=Stalls.INVALID_SPEC):
+                    raise Stalled(Stalls.COMMAND_REFUSED, why.message) from error
+                case Missing() if await self.session(session_id) is not None:
+                    raise Stalled(Stalls.OPERATION_UNSUPPORTED, f"the service does not offer {word}") from error
+                case Missing():
+                    raise Stalled(Stalls.SESSION_NOT_FOUND, f"the session {session_id} is not online") from error
+                case Unsupported():
+                    raise Stalled(Stalls.OPERATION_UNSUPPORTED, str(why)) from error
+            raise
+
     async def owned(self, kind: Kind[Any], cluster: str, uid: str, since: float) -> Sequence[Owned]:
         return (await self.listing(kind.api, since)).owned.get((cluster, uid), ())
 
@@ -226,6 +265,10 @@ def _outage(error: errors.APIError) -> str:
     if isinstance(error, errors.StatusError):
         return f"the service answers {error.status}"
     return "no connection to the service opens" if isinstance(error, errors.NotSent) else "the service does not answer"
+
+
+def _lost(error: errors.APIError) -> str:
+    return f"the service answers {error.status}" if isinstance(error, errors.StatusError) else "the answer was lost"
 
 
 def _listing(began: float, objects: Sequence[Body], path: Callable[[Body], Path]) -> Listing:

@@ -44,6 +44,10 @@ class Settings(BaseModel):
     """What is logged."""
     resync_seconds: Annotated[float, Field(gt=0, le=86_400)] = 600.0
     """How often each collection is listed to find changes made elsewhere, in seconds."""
+    mirror_sessions: bool = False
+    """Mirror online tunnel sessions as TunnelSession resources in the operator's namespace."""
+    sessions_interval_seconds: Annotated[float, Field(gt=0, le=86_400)] = 60.0
+    """How often tunnel sessions are listed to mirror them, in seconds."""
     grace_seconds: Seconds = 30.0
     """How long after an interrupted creation its object is looked for, in seconds.
     Longer than a creation may take, and than a list of the service may lag."""

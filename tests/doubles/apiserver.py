@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from edge_operator.declare import GROUP, VERSION
 from edge_operator.derive import crd
 from edge_operator.engine.state import stamp
-from edge_operator.kinds import KINDS
+from edge_operator.kinds import DECLARED
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -50,7 +50,7 @@ def copied(value: T) -> T:
 
 @cache
 def _schema(kind: str) -> Object:
-    return crd.schema(KINDS[kind])
+    return crd.schema(DECLARED[kind])
 
 
 @dataclass
@@ -86,7 +86,7 @@ class ApiServer:
                 after["metadata"][part] = {k: v for k, v in merged.items() if v is not None}
         after["metadata"].update(copied(meta))
         after.update({k: copied(v) for k, v in changes.items() if k not in ("metadata", "status")})
-        if key[0] in KINDS:
+        if key[0] in DECLARED:
             after = shaped(_schema(key[0]), after)
         if before is not None and before.get("spec") != after.get("spec"):
             after["metadata"]["generation"] += 1
@@ -136,7 +136,7 @@ class ApiServer:
             "uid": f"00000000-0000-4000-8000-{next(self._uids):012d}",
             "creationTimestamp": stamp(self.now()),
         }
-        if kind in KINDS:
+        if kind in DECLARED:
             meta["generation"] = 1
             return {"apiVersion": f"{GROUP}/{VERSION}", "kind": kind, "metadata": meta}
         return {"apiVersion": "v1", "kind": kind, "metadata": meta}

@@ -17,6 +17,7 @@
   - tlscertificates
   - tlsedges
   - tunnelcredentials
+  - tunnelsessioncommands
   - weightedbackends
   verbs:
   - get
@@ -40,9 +41,16 @@
   - tlscertificates/status
   - tlsedges/status
   - tunnelcredentials/status
+  - tunnelsessioncommands/status
   - weightedbackends/status
   verbs:
   - patch
+- apiGroups:
+  - edge-operator.dev
+  resources:
+  - tunnelsessioncommands
+  verbs:
+  - delete
 - apiGroups:
   - ''
   resources:
@@ -116,6 +124,21 @@
 {{- end }}
 
 {{- define "edge-operator.rules.own" -}}
+- apiGroups:
+  - edge-operator.dev
+  resources:
+  - tunnelsessions
+  verbs:
+  - get
+  - list
+  - create
+  - delete
+- apiGroups:
+  - edge-operator.dev
+  resources:
+  - tunnelsessions/status
+  verbs:
+  - patch
 - apiGroups:
   - coordination.k8s.io
   resources:
@@ -193,6 +216,8 @@
   - tlscertificates
   - tlsedges
   - tunnelcredentials
+  - tunnelsessioncommands
+  - tunnelsessions
   - weightedbackends
   verbs:
   - get
@@ -219,6 +244,7 @@
   - tlscertificates
   - tlsedges
   - tunnelcredentials
+  - tunnelsessioncommands
   - weightedbackends
   verbs:
   - get

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from edge_operator import connections
-from edge_operator.declare import GROUP, CustomResource, Kind
+from edge_operator.declare import GROUP, Companion, CustomResource, Kind
 
 LEASE = "edge-operator"
 """Name of the Lease that says which replica acts."""
@@ -30,8 +30,10 @@ def _rule(group: str, resources: Iterable[str], verbs: Iterable[str], names: Ite
 
 def watched(kinds: Iterable[CustomResource[Any]]) -> Rules:
     """In each namespace with resources."""
+    kinds = list(kinds)
     return [
-        *_declared(kind for kind in kinds if kind.namespaced),
+        *_declared(kind for kind in kinds if kind.namespaced and not _is_mirror(kind)),
+        *_expiring(kinds),
         _rule("", ["secrets"], (*_READ, "create", "patch")),  # inputs are read, outputs written, changes noticed
         _rule("", ["events"], ("create", "patch")),
     ]
@@ -52,6 +54,26 @@ def _declared(kinds: Iterable[CustomResource[Any]]) -> Rules:
     ]
 
 
+def _is_mirror(kind: CustomResource[Any]) -> bool:
+    return isinstance(kind, Companion) and kind.mirror
+
+
+def _expiring(kinds: Iterable[CustomResource[Any]]) -> Rules:
+    """What is deleted some time after it has ended, where its spec says so."""
+    plurals = sorted(kind.plural for kind in kinds if "ttl_seconds_after_finished" in kind.spec.model_fields)
+    return [_rule(GROUP, plurals, ("delete",))] if plurals else []
+
+
+def _mirrored(kinds: Iterable[CustomResource[Any]]) -> Rules:
+    plurals = sorted(kind.plural for kind in kinds if _is_mirror(kind))
+    if not plurals:
+        return []
+    return [
+        _rule(GROUP, plurals, ("get", "list", "create", "delete")),
+        _rule(GROUP, [f"{plural}/status" for plural in plurals], ("patch",)),
+    ]
+
+
 def identity() -> Rules:
     """Once, unless the cluster's id is given: the uid of kube-system is the id."""
     return [_rule("", ["namespaces"], ("get",), ["kube-system"])]
@@ -63,9 +85,10 @@ def definitions(kinds: Iterable[CustomResource[Any]]) -> Rules:
     return [_rule("apiextensions.k8s.io", ["customresourcedefinitions"], ("get",), names)]
 
 
-def own() -> Rules:
-    """In the operator's own namespace: leadership, and the key of the digests."""
+def own(kinds: Iterable[CustomResource[Any]]) -> Rules:
+    """In the operator's own namespace: leadership, the key of the digests, and what it mirrors there."""
     return [
+        *_mirrored(kinds),
         _rule("coordination.k8s.io", ["leases"], ("create",)),  # a name cannot be asked for before it exists
         _rule("coordination.k8s.io", ["leases"], ("get", "update"), [LEASE]),
         _rule("", ["secrets"], ("create",)),
@@ -86,4 +109,5 @@ def view(kinds: Iterable[CustomResource[Any]]) -> Rules:
 
 def edit(kinds: Iterable[CustomResource[Any]]) -> Rules:
     """For people who work with the resources; a status is the operator's alone."""
-    return [_rule(GROUP, sorted(kind.plural for kind in kinds), (*_READ, *_WRITE))]
+    plurals = sorted(kind.plural for kind in kinds if not _is_mirror(kind))
+    return [_rule(GROUP, plurals, (*_READ, *_WRITE))]

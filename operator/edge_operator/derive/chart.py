@@ -29,7 +29,7 @@ def rules_template(kinds: Iterable[CustomResource[Any]], *sources: str) -> str:
         "cluster": access.cluster(kinds),
         "identity": access.identity(),
         "definitions": access.definitions(kinds),
-        "own": access.own(),
+        "own": access.own(kinds),
         "drain": access.drain(kinds),
         "view": access.view(kinds),
         "edit": access.edit(kinds),

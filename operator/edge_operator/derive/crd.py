@@ -41,7 +41,7 @@ def crd(kind: CustomResource[Any]) -> dict[str, Any]:
                     "served": True,
                     "storage": True,
                     "additionalPrinterColumns": columns(kind),
-                    **({"selectableFields": [{"jsonPath": ".status.id"}]} if isinstance(kind, Kind) else {}),
+                    **({"selectableFields": [{"jsonPath": ".status.id"}]} if _has_id(kind) else {}),
                     "subresources": {"status": {}},
                     "schema": {"openAPIV3Schema": ordered(schema(kind))},
                 }
@@ -74,6 +74,10 @@ def schema(kind: CustomResource[Any]) -> Schema:
             f"the name is too long to name a Secret after it: set spec.secretName, or use at most {room} characters",
         )
     return found
+
+
+def _has_id(kind: CustomResource[Any]) -> bool:
+    return isinstance(kind, Kind) or (isinstance(kind, Companion) and "id" in kind.status.model_fields)
 
 
 def _status(kind: CustomResource[Any]) -> Schema:
@@ -109,7 +113,7 @@ def columns(kind: CustomResource[Any]) -> list[dict[str, str]]:
     """What `kubectl get` prints after the name."""
     ready = ".status.conditions[?(@.type=='Ready')]"
     fixed = []
-    if not isinstance(kind, Companion) or "conditions" in kind.status.model_fields:
+    if not isinstance(kind, Companion) or not kind.mirror:
         fixed += [("Ready", f"{ready}.status", "string"), ("Reason", f"{ready}.reason", "string")]
     if isinstance(kind, Kind):
         fixed += [("ID", ".status.id", "string")]

@@ -26,7 +26,8 @@ def files(kinds: Iterable[CustomResource[Any]]) -> dict[str, str]:
         source, name = f"{_KINDS}/{kind.spec.__module__.rsplit('.', 1)[1]}.py", kind.name.lower()
         found[f"crds/{kind.plural}.yaml"] = f"# {header([source])}\n{documents.dump(crd.crd(kind))}"
         found[f"{CHART}/templates/crds/{kind.plural}.yaml"] = chart.crd_template(kind, source)
-        found[f"docs/samples/{samples.file(kind)}"] = f"# {header([source])}\n{samples.text(kind)}"
+        if samples.shown(kind):
+            found[f"docs/samples/{samples.file(kind)}"] = f"# {header([source])}\n{samples.text(kind)}"
         found[f"docs/reference/{name}.md"] = f"<!-- {header([source])} -->\n\n{reference.page(kind, kinds)}"
     found |= _shared(kinds)
     return found

@@ -121,6 +121,8 @@ def _status(kind: CustomResource[Any]) -> Lines:
 
 
 def _sample(kind: CustomResource[Any]) -> Lines:
+    if not samples.shown(kind):
+        return
     yield from ("", "## Sample", "", f"Also in [docs/samples](../samples/{samples.file(kind)}).")
     yield from ("", "```yaml", samples.text(kind).rstrip(), "```")
     referenced = [

@@ -7,10 +7,15 @@ from functools import cache
 from textwrap import dedent, indent
 from typing import Any
 
-from edge_operator.declare import GROUP, VERSION, CustomResource, Kind
+from edge_operator.declare import GROUP, VERSION, Companion, CustomResource, Kind
 from edge_operator.derive import documents
 
 NAME = "example"
+
+
+def shown(kind: CustomResource[Any]) -> bool:
+    """Whether there is a sample to apply: not of what only the operator writes."""
+    return not (isinstance(kind, Companion) and kind.mirror)
 
 
 def text(kind: CustomResource[Any]) -> str:

@@ -14,6 +14,9 @@ class Ready(StrEnum):
     AVAILABLE = "Available"
     OBSERVED = "Observed"
     CONNECTED = "Connected"
+    ONLINE = "Online"
+    COMPLETED = "Completed"
+    SUCCESSOR_UNKNOWN = "SuccessorUnknown"
 
 
 class Waits(StrEnum):
@@ -52,6 +55,14 @@ class Stalls(StrEnum):
     CREATE_OUTCOME_UNKNOWN = "CreateOutcomeUnknown"
     AUTHENTICATION_FAILED = "AuthenticationFailed"
     ACCOUNT_MISMATCH = "AccountMismatch"
+    SESSION_NOT_FOUND = "SessionNotFound"
+    UPDATE_UNAVAILABLE = "UpdateUnavailable"
+    UPDATE_DISABLED = "UpdateDisabled"
+    UPDATE_IN_PROGRESS = "UpdateInProgress"
+    UPDATE_PENDING_RESTART = "UpdatePendingRestart"
+    RESTART_UNSUPPORTED = "RestartUnsupported"
+    COMMAND_REFUSED = "CommandRefused"
+    OUTCOME_UNKNOWN = "OutcomeUnknown"
 
 
 class Events(StrEnum):
@@ -71,12 +82,17 @@ class Events(StrEnum):
     CERTIFICATE_UPLOADED = "CertificateUploaded"
     TOKEN_ISSUED = "TokenIssued"  # noqa: S105 - a reason, not a password
     ABANDONED = "Abandoned"
+    COMMANDED = "Commanded"
+    COMMAND_FAILED = "CommandFailed"
 
 
 MEANINGS: dict[StrEnum, str] = {
     Ready.AVAILABLE: "The remote object is as the spec says.",
     Ready.OBSERVED: "The remote object exists; managementPolicy Observe only reports.",
     Ready.CONNECTED: "The service accepts the connection's key.",
+    Ready.ONLINE: "The agent is online.",
+    Ready.COMPLETED: "The service accepted the command; a session that follows is recorded.",
+    Ready.SUCCESSOR_UNKNOWN: "The agent was told to restart; which session follows cannot be told.",
     Waits.PROGRESSING: "Work is under way.",
     Waits.REFERENCE_NOT_READY: "A resource that the spec names is absent, has no id yet, or is being deleted.",
     Waits.CONNECTION_NOT_READY: "The connection cannot be used now; its own status says why.",
@@ -105,6 +121,14 @@ MEANINGS: dict[StrEnum, str] = {
     Stalls.CREATE_OUTCOME_UNKNOWN: "A creation may have arrived, and without owner markers nobody can tell.",
     Stalls.AUTHENTICATION_FAILED: "The service refuses the connection's key.",
     Stalls.ACCOUNT_MISMATCH: "None of the objects that were made through the connection is in its account.",
+    Stalls.SESSION_NOT_FOUND: "The session is not online; a restart gives an agent another one.",
+    Stalls.UPDATE_UNAVAILABLE: "The agent runs the latest version of its major version.",
+    Stalls.UPDATE_DISABLED: "The agent's configuration disables update checks.",
+    Stalls.UPDATE_IN_PROGRESS: "The agent is updating itself at this moment.",
+    Stalls.UPDATE_PENDING_RESTART: "The agent has updated itself already and waits for a restart.",
+    Stalls.RESTART_UNSUPPORTED: "The agent's operating system is not a Unix, so that it cannot restart itself.",
+    Stalls.COMMAND_REFUSED: "The service refused the command; the message says why.",
+    Stalls.OUTCOME_UNKNOWN: "Whether the command arrived is not known; it is not repeated.",
     Events.CREATED: "A remote object was created.",
     Events.UPDATED: "The remote object was changed because the spec changed.",
     Events.DELETED: "The remote object was deleted.",
@@ -119,5 +143,7 @@ MEANINGS: dict[StrEnum, str] = {
     Events.CERTIFICATE_UPLOADED: "A certificate was uploaded from its Secret.",
     Events.TOKEN_ISSUED: "A token was issued and written to its Secret.",
     Events.ABANDONED: "The resource was let go and its remote object left, as asked.",
+    Events.COMMANDED: "An agent was told, and the service accepted it.",
+    Events.COMMAND_FAILED: "A command to an agent was refused, or what became of it is not known.",
 }
 """What each reason means, for the reference page. A test holds it complete."""

@@ -18,3 +18,7 @@ COMPANIONS: dict[str, Companion[Any]] = {
     name: found for name, found in DECLARED.items() if isinstance(found, Companion)
 }
 """The others."""
+MIRRORS: dict[str, Companion[Any]] = {name: found for name, found in COMPANIONS.items() if found.mirror}
+"""Those that the operator alone writes."""
+WATCHED: dict[str, CustomResource[Any]] = {name: found for name, found in DECLARED.items() if name not in MIRRORS}
+"""All that people write, and that the operator therefore watches."""

@@ -65,6 +65,9 @@ class Metrics:
             ["kind"],
             registry=self.registry,
         )
+        self._commands = self._counter(
+            "commands", "Commands to agents: accepted, refused, or lost.", "command", "outcome"
+        )
 
     def _count_calls(self) -> None:
         self._calls = self._counter(
@@ -117,6 +120,10 @@ class Metrics:
     def orphaned(self, kind: str, count: int) -> None:
         """So many objects carry this cluster's marker and have no resource."""
         self._orphaned.labels(kind).set(count)
+
+    def commanded(self, command: str, outcome: str) -> None:
+        """An agent was told: `accepted`, `refused` or `lost`."""
+        self._commands.labels(command, outcome).inc()
 
     def event(self, outcome: str) -> None:
         """An Event was `created`, `counted`, `dropped` or `failed`; give this to `Recorder` as `on_outcome`."""
@@ -202,4 +209,5 @@ corrected = METRICS.corrected
 recovered = METRICS.recovered
 abandoned = METRICS.abandoned
 orphaned = METRICS.orphaned
+commanded = METRICS.commanded
 event = METRICS.event

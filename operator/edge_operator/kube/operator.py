@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any
 
 from edge_operator.api import profiles
@@ -20,8 +20,9 @@ from edge_operator.api.caller import Attempt
 from edge_operator.api.errors import Misuse, StatusError
 from edge_operator.declare import Kind
 from edge_operator.door import Door, NotLeading
-from edge_operator.kinds import DECLARED, KINDS
-from edge_operator.kube import bootstrap, connections, errors, flags, lease, logs, metrics, watching
+from edge_operator.engine.references import DEFAULT_CONNECTION
+from edge_operator.kinds import KINDS, MIRRORS, WATCHED
+from edge_operator.kube import agents, bootstrap, connections, errors, flags, lease, logs, metrics, sessions, watching
 from edge_operator.kube.anchors import Anchors
 from edge_operator.kube.client import KubeAPI, Options
 from edge_operator.kube.cluster import KubeCluster, path
@@ -36,6 +37,7 @@ from edge_operator.kube.sync import InitialSync
 from edge_operator.kube.watch import MetadataWatch
 from edge_operator.kube.world import System
 from edge_operator.ports import Resource
+from edge_operator.remote import ManagementAPI
 from edge_operator.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -107,7 +109,7 @@ class Operator:
         self.stop, self.watching = Stop(), asyncio.Event()
         self.world, self.index = System(), Index(KINDS)
         # Who watches chosen namespaces has no rights beyond them.
-        self.declared = {n: c for n, c in DECLARED.items() if c.namespaced or not settings.namespaces}
+        self.declared = {n: c for n, c in WATCHED.items() if c.namespaced or not settings.namespaces}
         self.sync = InitialSync(api, self.declared, self._known)
         terms = lease.Terms(settings.lease_seconds, settings.renew_seconds, settings.retry_seconds)
         self.leadership = lease.Leadership(
@@ -144,6 +146,16 @@ class Operator:
         self.controller.queue = self.connections.queue = self.queue
         self.controller.connections = self.connections
         self.controller.attendants.update(dict.fromkeys(connections.KIND_NAMES, self.connections))
+        self.commander = agents.Commander(
+            api,
+            self.queue,
+            self.world,
+            namespace=settings.operator_namespace,
+            remote=self.connections.remote,
+            may_write=self._may_write,
+            tell=self._tell,
+        )
+        self.controller.attendants[agents.KIND.name] = self.commander
         if self.flags is not None:
             self.connections.use_flags(self.flags.terms)
         metrics.METRICS.watch_queue(self.queue.snapshot)
@@ -203,6 +215,8 @@ class Operator:
     async def _prepare(self) -> None:
         settings = self.settings
         await bootstrap.wait_for_definitions(self.api, self.declared, settings.namespaces)
+        if settings.mirror_sessions:
+            await bootstrap.wait_for_definitions(self.api, MIRRORS, (settings.operator_namespace,))
         await self.sync.note(settings.namespaces)
         self.connections.digest_key = await bootstrap.digest_key(self.api, settings.operator_namespace)
         self.connections.anchors = Anchors(self.api, settings.operator_namespace, self._may_write)
@@ -230,7 +244,17 @@ class Operator:
             bodies=self._bodies,
             page_size=self.api.options.page_size,
         )
+        mirror = sessions.SessionMirror(
+            self.api,
+            self.settings.operator_namespace,
+            self._mirrored,
+            self.world,
+            interval_seconds=self.settings.sessions_interval_seconds,
+            may_look=lambda: self.leadership.leading,
+            may_write=self._may_write,
+        )
         return {
+            "sessions": mirror.run() if self.settings.mirror_sessions else mirror.clear(),
             "work queue": self.queue.run(),
             "events": self.recorder.run(),
             **({"API key": self.flags.follow(self.connections.use_flags)} if self.flags is not None else {}),
@@ -248,7 +272,13 @@ class Operator:
         )
 
     def _known(self, key: Key) -> bool:
-        return self.index.get(key) is not None or self.connections.known(key)
+        return self.index.get(key) is not None or self.connections.known(key) or self.commander.knows(key)
+
+    def _mirrored(self) -> Iterable[tuple[str, ManagementAPI]]:
+        """The connections whose sessions are mirrored."""
+        if not self.settings.mirror_sessions:
+            return []
+        return [(sessions.DEFAULT, self.connections.remote(DEFAULT_CONNECTION, self.settings.operator_namespace))]
 
     async def _bodies(self, kind: Kind[Any]) -> AsyncIterator[Resource]:
         """Every resource of a kind, page by page."""
