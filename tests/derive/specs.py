@@ -2,78 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from edge_operator.declare import GROUP, VERSION
-from edge_operator.derive import samples
+from derive.case import Case, Move, manifest, merge
 from edge_operator.kinds import DECLARED
 
-Judge = Literal["both", "API server"]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A sample with a change, as a JSON merge patch. `message` is part of the refusal, empty for a good spec.
-
-    `judge` says who refuses: a few things only the API server can see, such as duplicates in a set.
-    """
-
-    reason: str
-    kind: str
-    change: Mapping[str, Any]
-    message: str = ""
-    judge: Judge = "both"
-    name: str = "example"
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.reason}"
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """The sample's spec with the change in it."""
-        merged: dict[str, Any] = merge(samples.spec(DECLARED[self.kind]), self.change)
-        return merged
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """The whole resource."""
-        return manifest(self.kind, self.spec, self.name)
-
-
-@dataclass(frozen=True)
-class Move:
-    """A change from one good spec to another that the API server judges; both are changes to the sample."""
-
-    reason: str
-    kind: str
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
-    message: str = ""
-    name: str = field(default="example")
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.reason}"
-
-
-def manifest(kind: str, spec: Mapping[str, Any], name: str = "example") -> dict[str, Any]:
-    """A resource with this spec."""
-    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
-def merge(value: Any, change: Any) -> Any:
-    """JSON merge patch. Source: RFC 7386."""
-    if not isinstance(change, Mapping):
-        return change
-    found = dict(value) if isinstance(value, Mapping) else {}
-    for key, inner in change.items():
-        if inner is None:
-            found.pop(key, None)
-        else:
-            found[key] = merge(found.get(key), inner)
-    return found
-
+__all__ = ["CASES", "FIXED", "MOVES", "Case", "Move", "manifest", "merge"]
 
 SECRET = {"secretKeyRef": {"name": "example", "key": "value"}}
 BACKEND_PREFIX = "should start with bkdwd_, bkdfo_, bkdhr_ or bkdtg_"
@@ -329,6 +263,22 @@ CONNECTIONS = [
     Case("a connection of another kind", "TLSEdge", {"connectionRef": {"kind": "Secret", "name": "main"}}, "kind"),
 ]
 
+COMMANDS = [
+    Case("a session by name", "TunnelSessionCommand", {"sessionID": None, "sessionRef": {"name": "ts-1"}}),
+    Case(
+        "a session by id and name", "TunnelSessionCommand", {"sessionRef": {"name": "ts-1"}}, "exactly one of session"
+    ),
+    Case("no session", "TunnelSessionCommand", {"sessionID": None}, "set exactly one of sessionID, sessionRef"),
+    Case("another's id", "TunnelSessionCommand", {"sessionID": "cr_1"}, "should start with ts_"),
+    Case("an id that leads elsewhere", "TunnelSessionCommand", {"sessionID": "ts_/../x"}, "should start with ts_"),
+    Case("an unknown command", "TunnelSessionCommand", {"command": "Reboot"}, '"Reboot"'),
+    Case("no command", "TunnelSessionCommand", {"command": None}, "command"),
+    Case("a restart after an update", "TunnelSessionCommand", {"command": "Update", "restartAfterUpdate": True}),
+    Case("a restart after a restart", "TunnelSessionCommand", {"restartAfterUpdate": True}, "needs command: Update"),
+    Case("no time after the end", "TunnelSessionCommand", {"ttlSecondsAfterFinished": 0}),
+    Case("less than no time", "TunnelSessionCommand", {"ttlSecondsAfterFinished": -1}, "ttlSecondsAfterFinished"),
+]
+
 CASES = [
     *(Case("the sample", kind, {}) for kind in DECLARED),
     Case(
@@ -357,6 +307,7 @@ CASES = [
     *SSH,
     *TOKENS,
     *CONNECTIONS,
+    *COMMANDS,
 ]
 
 _ADOPTED = {"externalID": "edgtls_1", "deletionPolicy": "Retain"}
@@ -375,5 +326,10 @@ MOVES = [
     Move("a description changes", "SSHCertificateAuthority", {}, {"description": "other"}),
     Move("a policy appears", "TLSEdge", {}, {"deletionPolicy": "Retain"}),
     Move("a connection appears before an id", "TLSEdge", {}, {"connectionRef": {"name": "main"}}),
+    Move("the command changes", "TunnelSessionCommand", {}, {"command": "Stop"}, f"a command {FIXED}"),
+    Move("the session changes", "TunnelSessionCommand", {}, {"sessionID": "ts_2"}, f"a command {FIXED}"),
+    Move("a time appears", "TunnelSessionCommand", {"ttlSecondsAfterFinished": None}, {}, f"a command {FIXED}"),
+    Move("a time goes", "TunnelSessionCommand", {}, {"ttlSecondsAfterFinished": None}, f"a command {FIXED}"),
+    Move("a session is mirrored under another", "TunnelSession", {}, {"sessionID": "ts_2"}, FIXED),
     Move("the authority changes", "SSHHostCertificate", {}, {"authority": {"name": "other"}}),
 ]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from edge_operator.derive import access
-from edge_operator.kinds import DECLARED, KINDS
+from edge_operator.kinds import DECLARED, KINDS, MIRRORS, WATCHED
 from edge_operator.kube import bootstrap, operator
 
 EVERY = DECLARED.values()
-ALL = [*access.watched(EVERY), *access.cluster(EVERY), *access.identity(), *access.definitions(EVERY), *access.own()]
+OWN = access.own(EVERY)
+ALL = [*access.watched(EVERY), *access.cluster(EVERY), *access.identity(), *access.definitions(EVERY), *OWN]
+ENDING = {"tunnelsessioncommands"}
+"""What goes some time after it has ended, if its spec says so."""
 
 
 def verbs(rules: access.Rules, resource: str) -> set[str]:
@@ -20,16 +23,31 @@ def test_nothing_is_granted_by_wildcard() -> None:
 
 
 def test_every_kind_is_watched_and_reported_on() -> None:
-    for kind in DECLARED.values():
-        assert verbs(ALL, kind.plural) == {"get", "list", "watch", "patch"}
+    for kind in WATCHED.values():
+        besides = "delete" if kind.plural in ENDING else "patch"
+        assert verbs(ALL, kind.plural) == {"get", "list", "watch", besides}
         assert verbs(ALL, f"{kind.plural}/status") == {"patch"}
 
 
-def test_the_operator_deletes_and_replaces_nothing() -> None:
-    """Secrets follow their owner; a resource is deleted by whoever made it."""
-    deleting = {(*rule["resources"],) for rule in ALL if {"delete", "deletecollection"} & {*rule["verbs"]}}
+def test_what_the_operator_mirrors_is_made_and_removed_in_its_own_namespace_alone() -> None:
+    mirrored = [kind.plural for kind in MIRRORS.values()]
 
-    assert deleting == set()
+    assert mirrored == ["tunnelsessions"]
+    assert verbs(OWN, "tunnelsessions") == {"get", "list", "create", "delete"}
+    assert verbs(OWN, "tunnelsessions/status") == {"patch"}
+    assert verbs(access.watched(DECLARED.values()), "tunnelsessions") == set()
+
+
+def test_people_look_at_what_is_mirrored_and_do_not_write_it() -> None:
+    assert verbs(access.view(DECLARED.values()), "tunnelsessions") == {"get", "list", "watch"}
+    assert verbs(access.edit(DECLARED.values()), "tunnelsessions") == set()
+
+
+def test_the_operator_deletes_what_it_mirrors_and_what_has_ended_and_replaces_nothing() -> None:
+    """Secrets follow their owner; a resource is deleted by whoever made it, or by the time that its spec gives."""
+    rules = [rule for rule in ALL if {"delete", "deletecollection"} & {*rule["verbs"]}]
+
+    assert {resource for rule in rules for resource in rule["resources"]} == {"tunnelsessions", *ENDING}
     assert "update" not in verbs(ALL, "secrets")
 
 
@@ -53,7 +71,7 @@ def test_the_names_are_those_that_the_operator_uses() -> None:
 
 
 def test_the_own_namespace_is_touched_by_name() -> None:
-    for rule in access.own():
+    for rule in access.own(WATCHED.values()):
         assert rule["verbs"] == ["create"] or rule["resourceNames"]
 
 

@@ -17,13 +17,21 @@
   - tlscertificates
   - tlsedges
   - tunnelcredentials
-  - tunnelsessioncommands
   - weightedbackends
   verbs:
   - get
   - list
   - watch
   - patch
+- apiGroups:
+  - edge-operator.dev
+  resources:
+  - tunnelsessioncommands
+  verbs:
+  - get
+  - list
+  - watch
+  - delete
 - apiGroups:
   - edge-operator.dev
   resources:
@@ -45,12 +53,6 @@
   - weightedbackends/status
   verbs:
   - patch
-- apiGroups:
-  - edge-operator.dev
-  resources:
-  - tunnelsessioncommands
-  verbs:
-  - delete
 - apiGroups:
   - ''
   resources:

@@ -30,10 +30,8 @@ def _rule(group: str, resources: Iterable[str], verbs: Iterable[str], names: Ite
 
 def watched(kinds: Iterable[CustomResource[Any]]) -> Rules:
     """In each namespace with resources."""
-    kinds = list(kinds)
     return [
         *_declared(kind for kind in kinds if kind.namespaced and not _is_mirror(kind)),
-        *_expiring(kinds),
         _rule("", ["secrets"], (*_READ, "create", "patch")),  # inputs are read, outputs written, changes noticed
         _rule("", ["events"], ("create", "patch")),
     ]
@@ -45,23 +43,18 @@ def cluster(kinds: Iterable[CustomResource[Any]]) -> Rules:
 
 
 def _declared(kinds: Iterable[CustomResource[Any]]) -> Rules:
-    plurals = sorted(kind.plural for kind in kinds)
-    if not plurals:
+    lasting = {kind.plural: "ttl_seconds_after_finished" not in kind.spec.model_fields for kind in kinds}
+    if not lasting:
         return []
     return [
-        _rule(GROUP, plurals, (*_READ, "patch")),  # patch: finalizer and claim
-        _rule(GROUP, [f"{plural}/status" for plural in plurals], ("patch",)),
+        _rule(GROUP, sorted(p for p, lasts in lasting.items() if lasts), (*_READ, "patch")),  # finalizer and claim
+        *(_rule(GROUP, [p], (*_READ, "delete")) for p, lasts in lasting.items() if not lasts),  # when its time is over
+        _rule(GROUP, [f"{plural}/status" for plural in sorted(lasting)], ("patch",)),
     ]
 
 
 def _is_mirror(kind: CustomResource[Any]) -> bool:
     return isinstance(kind, Companion) and kind.mirror
-
-
-def _expiring(kinds: Iterable[CustomResource[Any]]) -> Rules:
-    """What is deleted some time after it has ended, where its spec says so."""
-    plurals = sorted(kind.plural for kind in kinds if "ttl_seconds_after_finished" in kind.spec.model_fields)
-    return [_rule(GROUP, plurals, ("delete",))] if plurals else []
 
 
 def _mirrored(kinds: Iterable[CustomResource[Any]]) -> Rules:
