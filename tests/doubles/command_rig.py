@@ -159,10 +159,10 @@ class CommandRig:
         self._start()
 
     def _changed(self, key: Key, before: Object | None, after: Object | None, by: str) -> None:
-        if key[0] != orders.KIND.name:
-            return
         if after is not None and (after.get("status") or {}).get("conditions"):
             legal.check(after, (before or {}).get("status") or {}, [API_KEY])
+        if key[0] != orders.KIND.name:
+            return
         type_ = "DELETED" if after is None else "MODIFIED" if before else "ADDED"
         self.commander.event(orders.KIND, type_, after or before or {})
 

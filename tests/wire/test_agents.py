@@ -58,6 +58,34 @@ async def test_after_update_and_restart_there_is_no_further_update() -> None:
         assert 400 == answer.status_code, answer.text
 
 
+@cites("Command 3", "Command 5 no update")
+async def test_an_agent_never_crosses_a_major_version() -> None:
+    async with serving() as api:
+        session = await api.ok("POST", "/_control/agents", {"agent_version": "3.2.0", "releases": ["4.0.0", "3.1.0"]})
+        answer = await api.call("POST", f"/tunnel_sessions/{session['id']}/update", {})
+        assert (400, "3.2.0") == (answer.status_code, (await _only_session(api))["agent_version"])
+
+
+@cites("Command 1")
+async def test_an_agent_that_refuses_to_restart_stays_online_under_its_id() -> None:
+    async with serving() as api:
+        for os in ("windows", "Windows Server"):
+            session = await api.ok("POST", "/_control/agents", {"os": os})
+            answer = await api.call("POST", f"/tunnel_sessions/{session['id']}/restart", {})
+            assert 400 == answer.status_code
+            assert session == await api.ok("GET", f"/tunnel_sessions/{session['id']}")
+
+
+@cites("Command 2")
+async def test_an_agent_that_is_stopped_does_not_come_back() -> None:
+    clock = Clock()
+    async with serving(clock.world()) as api:
+        session = await api.ok("POST", "/_control/agents", {})
+        await api.ok("POST", f"/tunnel_sessions/{session['id']}/stop", {})
+        clock.advance(seconds=3600)
+        assert [] == (await api.ok("GET", "/tunnel_sessions"))["tunnel_sessions"]
+
+
 @cites("Command 5 updating")
 async def test_while_an_update_takes_its_time_another_one_is_refused_differently_than_afterwards() -> None:
     clock = Clock()
