@@ -196,7 +196,7 @@ def _list(items: Sequence[Body]) -> str:
 
 
 class Operator:
-    """One replica as a process. Further flags come by name: `resync="1s"`, `lease_retry="1s"`."""
+    """One replica as a process. Further flags come by name: `resync="1s"`, or `mirror_sessions=""` without a value."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class Operator:
             **{name.replace("_", "-"): value for name, value in flags.items()},
         }
         spaces = [word for name in installation.watch for word in ("--namespace", name)]
-        words = [word for name, value in given.items() for word in (f"--{name}", value)]
+        words = [word for name, value in given.items() for word in (f"--{name}", value) if word]
         self._command = command("run", *spaces, *words)
         self._begins = 0
         self.process: Process | None = None
