@@ -117,7 +117,7 @@ def test_rights_are_the_derived_ones_for_the_whole_cluster() -> None:
     rules = named(found, "ClusterRole", "edge-edge-operator")["rules"]
 
     assert rules == [*access.watched(ALL), *access.cluster(ALL), *access.identity(), *access.definitions(ALL)]
-    assert named(found, "Role", "edge-edge-operator-own")["rules"] == access.own()
+    assert named(found, "Role", "edge-edge-operator-own")["rules"] == access.own(ALL)
 
 
 def test_rights_are_roles_alone_for_chosen_namespaces() -> None:
@@ -130,7 +130,7 @@ def test_rights_are_roles_alone_for_chosen_namespaces() -> None:
     assert roles == {
         ("one", "edge-edge-operator"): access.watched(ALL),
         ("two", "edge-edge-operator"): access.watched(ALL),
-        ("tunnels", "edge-edge-operator-own"): access.own(),
+        ("tunnels", "edge-edge-operator-own"): access.own(ALL),
         ("kube-system", "edge-edge-operator-tunnels"): access.identity(),
     }
     assert env(named(found, "Deployment", "edge-edge-operator"))["EDGE_OPERATOR_NAMESPACE"] == "one two"

@@ -82,6 +82,8 @@ def test_once_shows_every_kind_cleans_up_and_succeeds() -> None:
     missing = [f"{kind.name}/example" for kind in KINDS.values() if f"{kind.api.prefix}" not in text]
     assert missing == []
     assert "example-sshhostcertificate   SSHHostCertificate/example   ca.pub, ssh-host-key" in text
+    assert re.search(r"example +True +Completed +Restart +(ts_\w+) +(?!\1)ts_\w+", text), text
+    assert text.count("192.0.2.44") == 2, "the session before the restart, and the one after it"
     assert "it is empty again" in text
     assert "SUCCEEDED" in text
     assert "PRIVATE KEY" not in text
@@ -125,7 +127,7 @@ def test_it_stays_usable_until_ctrl_c_and_leaves_nothing() -> None:
         finally:
             process.terminate()  # after a failure; it cleans up
 
-    assert len(shown.split()) == len(KINDS)
+    assert len(shown.split()) == len(KINDS) + 1, "one of each kind, and the order to the agent"
     assert len(answer.json()["https_edges"]) == 1
     assert process.returncode == 0, rest
     assert "nothing is left running" in rest

@@ -18,9 +18,11 @@ import yaml
 
 from edge_operator.api import profiles
 from harness import binaries, demo_account, kind
+from harness.demo_agents import SECRET, Agents
 from harness.demo_resources import NotDone, Row, Watch
 from harness.demo_screen import Screen
 from harness.demo_world import NAMESPACE, LocalWorld, World, seconds_since
+from harness.operator import NAMESPACE as OPERATORS
 from harness.operator import ROOT
 from harness.processes import HarnessError, wait_until
 
@@ -37,6 +39,7 @@ class Demo:
         self._screen = screen
         self._samples = samples
         self._limit = limit_seconds
+        self._agents = Agents(world, screen, NAMESPACE, limit_seconds)
         self._watch = Watch(world.cluster, NAMESPACE, screen, world.trouble)
         self._before = {item["id"] for _, item in self._account()}
         """What is in the account to begin with: the seeded API key, where keys are a kind of the operator."""
@@ -64,6 +67,18 @@ class Demo:
         self._screen.title(f"Secrets that the operator wrote to namespace {NAMESPACE}")
         self._screen.table(demo_account.SECRET_COLUMNS, demo_account.secret_rows(self._world.cluster, NAMESPACE))
 
+    def command(self) -> None:
+        """Have an agent come online and restart it, where the samples make a credential for it.
+
+        Raises:
+            HarnessError: that did not work.
+        """
+        if self._has_agent():
+            self._agents.show()
+
+    def _has_agent(self) -> bool:
+        return self._world.cluster.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}") is not None
+
     def suggest(self) -> None:
         """Say how to look around, and what to try."""
         url, _, key_file = self._world.api
@@ -72,6 +87,7 @@ class Demo:
         say(f"  export KUBECONFIG={self._kubeconfig()}")
         say(f"  alias kubectl={binaries.find('kubectl')}")
         say("  kubectl get edge                                  # every resource of the operator")
+        say(f"  kubectl get tsn -n {OPERATORS}                     # agents that are online")
         say("  kubectl describe httpsroute example               # conditions and events")
         say("  kubectl explain httpsroute.spec.circuitBreaker    # every field has a text")
         certificate = "'{{index .data \"ssh-host-key-cert.pub\" | base64decode}}'"
@@ -100,6 +116,8 @@ class Demo:
         """
         cluster, started = self._world.cluster, time.monotonic()
         self._screen.title(f"kubectl delete -n {NAMESPACE} -f {_shown(self._samples)}")
+        if self._has_agent():
+            self._agents.leave()
         cluster.kubectl("delete", "-n", NAMESPACE, "--wait=false", "-f", self._samples)
         self._watch.until_gone(rows, self._limit)
         self._screen.say(f"  all are gone after {seconds_since(started)}", "green")
@@ -144,6 +162,7 @@ def present(world: World, screen: Screen, options: argparse.Namespace) -> int:
     try:
         rows = demo.apply()
         demo.show(rows)
+        demo.command()
         if not options.once:
             demo.suggest()
             screen.say("\nAll of it runs until you press Ctrl-C, which stops everything and removes its files.", "bold")

@@ -100,7 +100,7 @@ class LocalWorld:
             self._control_plane = self._stack.enter_context(ControlPlane())
             version = self.cluster.request("GET", "/version")["gitVersion"]
             done.append(f"etcd, kube-apiserver and kube-controller-manager {version} at {self.cluster.server.url}")
-        self._api = ReferenceAPI(self.cluster.folder)
+        self._api = ReferenceAPI(self.cluster.folder, "--control")
         self._stack.callback(self._api.stop)
         self._api.start()
         with step("rights", "the chart's service account with the chart's RBAC, by helm template"):
@@ -113,7 +113,9 @@ class LocalWorld:
             self._api.wait_ready()
             done.append(f"at {self._api.url}, with a SQLite file and a seeded API key")
         with step("operator", f"as {account.user}") as done:
-            self._operator = Operator(account, self._api, self.cluster.folder)
+            self._operator = Operator(
+                account, self._api, self.cluster.folder, "--mirror-sessions", "--sessions-interval", "500ms"
+            )
             self._stack.callback(self._operator.stop)
             self._operator.start()
             self._operator.wait_ready()

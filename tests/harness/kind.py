@@ -120,7 +120,9 @@ class KindWorld:
         with step("helm install", "the operator, and the reference API beside it"):
             repository, _, tag = IMAGE.rpartition(":")
             values = {"image.registry": "localhost" if using == "podman" else "", "image.repository": repository,
-                      "image.tag": tag, "image.pullPolicy": "Never", "referenceAPI.enabled": "true"}  # fmt: skip
+                      "image.tag": tag, "image.pullPolicy": "Never", "referenceAPI.enabled": "true",
+                      "referenceAPI.extraArgs": "{--control}", "sessions.mirror": "true",
+                      "sessions.interval": "500ms"}  # fmt: skip
             settings = [word for pair in values.items() for word in ("--set", "=".join(pair))]
             helm, more = Helm(self._cluster), ["--create-namespace", "--wait", "--timeout", "3m"]
             helm("install", RELEASE, CHART, *settings, *more, namespace=NAMESPACE)
