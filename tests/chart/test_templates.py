@@ -136,6 +136,13 @@ def test_rights_are_roles_alone_for_chosen_namespaces() -> None:
     assert env(named(found, "Deployment", "edge-edge-operator"))["EDGE_OPERATOR_NAMESPACE"] == "one two"
 
 
+def test_sessions_are_mirrored_where_that_is_switched_on() -> None:
+    off, on = (env(named(render(v), "Deployment", "edge-edge-operator")) for v in ({}, {"sessions": {"mirror": True}}))
+
+    assert {"EDGE_OPERATOR_MIRROR_SESSIONS": "true", "EDGE_OPERATOR_SESSIONS_INTERVAL": "60s"}.items() <= on.items()
+    assert not [name for name in off if "SESSIONS" in name]
+
+
 def test_a_given_cluster_id_needs_no_look_into_kube_system() -> None:
     chosen, everywhere = render({"watchNamespaces": ["one"], "clusterID": "here"}), render({"clusterID": "here"})
 
