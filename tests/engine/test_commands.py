@@ -72,6 +72,13 @@ CASES = [
         End(Stalls.OUTCOME_UNKNOWN, f"stop: {INTERRUPTED}"),
         {"n": Unsent()},
     ),
+    Case(
+        "it was marked by another process, and an earlier mark of ours was refused",
+        Order("Stop"),
+        status(sent("Stop", "theirs")),
+        End(Stalls.OUTCOME_UNKNOWN, f"stop: {INTERRUPTED}"),
+        {"n": Refused(Stalls.COMMAND_REFUSED, "no")},
+    ),
     Case("it was marked and surely not sent", Order("Stop"), status(sent("Stop")), Send("Stop"), {"n": Unsent()}),
     Case(
         "it was refused",

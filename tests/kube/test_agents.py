@@ -76,6 +76,8 @@ async def test_a_restart_follows_an_update_ten_seconds_later_at_the_earliest(rig
 
 @pytest.mark.parametrize("seconds", [0.3, 4.0, 9.9, 10.4, 30.0])
 async def test_the_wait_after_an_update_survives_a_restart_of_the_operator(rig: CommandRig, seconds: float) -> None:
+    """A status has whole seconds: what it says may be up to one second too early."""
+    rig.world.advance(0.9)
     rig.order(sessionID=await rig.online(), command="Update", restartAfterUpdate=True)
     await rig.sleep(0.1)
     assert rig.posts == ["update 204"]

@@ -185,6 +185,21 @@ async def test_what_somebody_else_wrote_is_set_right(rig: CommandRig) -> None:
     assert (status["ip"], status["region"]) == ("192.0.2.10", "us")
 
 
+async def test_a_mirror_that_names_another_connection_is_made_anew(rig: CommandRig) -> None:
+    session = await rig.online()
+    await mirror(rig).round()
+    before = mirrored(rig)[session]["metadata"]
+    rig.api.apply((KIND.name, OPERATORS, before["name"]), {"metadata": {"labels": {CONNECTION: "other"}}})
+
+    for _ in range(2):
+        rig.world.advance(60)
+        await mirror(rig).round()
+
+    after = mirrored(rig)[session]["metadata"]
+    assert (after["labels"], after["name"]) == ({CONNECTION: DEFAULT}, before["name"])
+    assert after["uid"] != before["uid"]
+
+
 @pytest.mark.parametrize("fate", [Fate.DIE_BEFORE, Fate.DIE_AFTER, Fate.CONFLICT, Fate.LOST_WRITE])
 @pytest.mark.parametrize("number", range(1, 5))
 async def test_the_next_round_mends_what_was_interrupted(rig: CommandRig, number: int, fate: Fate) -> None:
