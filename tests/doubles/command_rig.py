@@ -26,7 +26,8 @@ from doubles.world import FakeWorld
 from edge_operator.api import retry
 from edge_operator.api.client import Client
 from edge_operator.door import Door, NotLeading
-from edge_operator.engine.operations import KeyPair, KeyRequest, Restart
+from edge_operator.engine.operations import KeyPair, KeyRequest, Restart, Shut
+from edge_operator.engine.references import ConnectionKey
 from edge_operator.kube import errors, orders
 from edge_operator.kube.agents import Commander
 from edge_operator.kube.queue import Priority
@@ -116,6 +117,10 @@ class CommandRig:
         """What the door is told, one after the other, before `leads` counts again."""
         self.told: list[str] = []
         self.deaths = 0
+        self.asked: list[tuple[ConnectionKey, str]] = []
+        """The connections that accounts were asked for, and the namespaces that asked."""
+        self.shut: Shut | None = None
+        """Why no connection can be used."""
         self._start()
 
     async def __aenter__(self) -> Self:
@@ -138,12 +143,16 @@ class CommandRig:
             self.queue,  # type: ignore[arg-type]  # a stand-in
             self.clock,
             namespace=OPERATORS,
-            remote=lambda *_: self.remote,
+            remote=self._account,
             may_write=self._may_write,
             tell=lambda _, reason, message, warning: self.told.append(f"{'!' * warning}{reason}: {message}"),
         )
         for resource in self.api.of(orders.KIND.name):
             self.commander.event(orders.KIND, None, resource)
+
+    def _account(self, connection: ConnectionKey, namespace: str) -> ManagementAPI:
+        self.asked.append((connection, namespace))
+        return self.remote if self.shut is None else ManagementAPI(None, Door(self.world.monotonic, shut=self.shut))
 
     def _may_act(self, seconds: float) -> bool:
         del seconds

@@ -10,6 +10,10 @@ import pytest
 
 from doubles.command_rig import EXAMPLE, NAMESPACE, OPERATORS, CommandRig
 from edge_operator.engine import commands
+from edge_operator.engine.operations import Shut
+from edge_operator.engine.reasons import Stalls, Waits
+from edge_operator.engine.references import DEFAULT_CONNECTION
+from edge_operator.kube.agents import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -249,6 +253,39 @@ async def test_the_time_after_the_end_goes_on_while_no_operator_runs(rig: Comman
     assert rig.get() is not None
     await rig.sleep(10)
     assert rig.get() is None
+
+
+async def test_it_goes_through_the_connection_that_it_names(rig: CommandRig) -> None:
+    rig.order(sessionID=await rig.online(), command="Stop")
+    await rig.settle()
+    rig.order("other", sessionID=await rig.online(), command="Stop", connectionRef={"kind": "Connection", "name": "b"})
+    before = len(rig.asked)
+    await rig.settle()
+
+    assert set(rig.asked[:before]) == {(DEFAULT_CONNECTION, NAMESPACE)}
+    assert set(rig.asked[before:]) == {(("Connection", NAMESPACE, "b"), NAMESPACE)}
+
+
+async def test_it_waits_for_its_connection_and_never_longer_than_somebody_would(rig: CommandRig) -> None:
+    rig.shut = Shut(Waits.CONNECTION_NOT_READY, "spec.connectionRef: there is no Connection b")
+    rig.order(sessionID=await rig.online(), command="Stop")
+    await rig.sleep(3600)
+    assert (rig.reason(), rig.posts) == ("ConnectionNotReady", [])
+    assert len(rig.kube.writes) == 1
+    rig.shut = None
+
+    await rig.sleep(PATIENCE_SECONDS)
+
+    assert (rig.reason(), rig.posts) == ("Completed", ["stop 204"])
+
+
+async def test_a_connection_that_does_not_admit_the_namespace_ends_it(rig: CommandRig) -> None:
+    rig.shut = Shut(Stalls.REFERENCE_NOT_PERMITTED, "the connection does not admit it")
+    rig.order(sessionID=await rig.online(), command="Stop")
+
+    await rig.settle()
+
+    assert (rig.reason(), rig.posts) == ("ReferenceNotPermitted", [])
 
 
 # What surely was not sent is tried again ------------------------------------------------------------

@@ -38,6 +38,8 @@ _log = logging.getLogger(__name__)
 SESSION = COMPANIONS["TunnelSession"]
 __all__ = ["KIND", "Commander"]
 
+PATIENCE_SECONDS = 30.0
+"""The longest that an order waits before it asks again whether it can go on: somebody waits for it."""
 LOOK_SECONDS = 1.0
 """How long after a restart, and after each look, the next look for its session is; it grows with the time passed."""
 
@@ -144,7 +146,8 @@ class Commander:
             await self._advance(line)
         except Waiting as why:
             await self._write(line, _said(line, why.reason, why.message, self._world.now()))
-            self._later(key, self._queue.failed(key) if why.after_seconds is None else why.after_seconds)
+            after = self._queue.failed(key) if why.after_seconds is None else why.after_seconds
+            self._later(key, min(after, PATIENCE_SECONDS))
         except Stalled as why:
             await self._end(line, End(why.reason, why.message))
         except (Unsupported, Missing) as why:
