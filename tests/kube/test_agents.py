@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from doubles.command_rig import EXAMPLE, NAMESPACE, OPERATORS, CommandRig
-from edge_operator.engine import commands
 from edge_operator.engine.operations import Shut
 from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.references import DEFAULT_CONNECTION
 from edge_operator.kube.agents import PATIENCE_SECONDS
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[CommandRig]:
-    async with CommandRig() as found:
-        yield found
+from edge_operator.kube.queue import Priority
 
 
 async def test_a_restart_is_sent_once_and_its_successor_recorded(rig: CommandRig) -> None:
@@ -288,241 +281,6 @@ async def test_a_connection_that_does_not_admit_the_namespace_ends_it(rig: Comma
     assert (rig.reason(), rig.posts) == ("ReferenceNotPermitted", [])
 
 
-# What surely was not sent is tried again ------------------------------------------------------------
-
-
-async def test_without_a_connection_it_is_tried_again(rig: CommandRig) -> None:
-    rig.order(sessionID=await rig.online(), command="Stop")
-    rig.wire.refused = 2
-
-    await rig.sleep(1.5)
-    assert (rig.reason(), rig.posts) == ("ServiceUnavailable", [])
-    assert "sent" not in rig.status()
-    await rig.settle()
-
-    assert (rig.reason(), rig.posts) == ("Completed", ["stop 204"])
-
-
-@pytest.mark.parametrize(("status", "reason"), [(429, "RateLimited"), (401, "ConnectionNotReady")])
-async def test_what_the_service_did_not_look_at_is_sent_again(rig: CommandRig, status: int, reason: str) -> None:
-    rig.order(sessionID=await rig.online(), command="Stop")
-    rig.faults({"kind": "status", "status": status, "method": "POST", "count": 1, "retry_after": "30"})
-
-    await rig.sleep(1)
-    assert rig.reason() == reason
-    await rig.settle()
-
-    assert (rig.reason(), rig.posts) == ("Completed", [f"stop {status}", "stop 204"])
-
-
-async def test_a_service_that_cannot_be_read_is_waited_for_without_a_mark(rig: CommandRig) -> None:
-    rig.order(sessionID=await rig.online(), command="Restart")
-    rig.faults({"kind": "status", "status": 503, "count": 3})
-
-    await rig.sleep(2)
-    assert (rig.reason(), rig.posts) == ("ServiceUnavailable", [])
-    await rig.settle()
-
-    assert (rig.reason(), rig.posts) == ("Completed", ["restart 204"])
-
-
-async def test_a_replica_that_loses_its_lead_before_the_request_sends_it_when_it_leads_again(rig: CommandRig) -> None:
-    rig.order(sessionID=await rig.online(), command="Stop")
-    rig.led_calls = [False, False]
-
-    await rig.settle()
-
-    assert (rig.reason(), rig.posts) == ("Completed", ["stop 204"])
-
-
-async def test_a_replica_that_does_not_lead_writes_and_sends_nothing(rig: CommandRig) -> None:
-    rig.leads = False
-    rig.order(sessionID=await rig.online(), command="Stop")
-
-    await rig.sleep(20)
-
-    assert (rig.posts, rig.kube.writes) == ([], [])
-
-
-async def test_another_replicas_mark_is_never_taken_back(rig: CommandRig) -> None:
-    """It may be sending at this very moment; that this replica did not send its own says nothing of that."""
-    rig.order(sessionID=await rig.online(), command="Stop")
-    rig.led_calls = [False]
-    await rig.sleep(0.5)
-    key = ("TunnelSessionCommand", NAMESPACE, EXAMPLE)
-    mark = {"command": "Stop", "nonce": "theirs", "sentAt": "2026-01-01T00:00:00Z"}
-    rig.api.patch_status(key, None, {"sent": [mark]}, "another operator")
-
-    await rig.settle()
-
-    assert (rig.reason(), rig.posts) == ("OutcomeUnknown", [])
-
-
-# What may have been sent is not repeated ------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"kind": "status", "status": 503, "when": "after"},
-        {"kind": "status", "status": 500, "when": "before"},
-        {"kind": "status", "status": 408, "when": "before"},
-        {"kind": "status", "status": 409, "when": "before"},
-        {"kind": "cut", "when": "before"},
-        {"kind": "cut", "when": "after"},
-    ],
-    ids=lambda f: f"{f['kind']} {f.get('status', '')} {f['when']}",
-)
-@pytest.mark.parametrize("command", ["Restart", "Stop", "Update"])
-async def test_a_lost_answer_ends_it_and_nothing_is_repeated(
-    rig: CommandRig, command: str, fault: dict[str, Any]
-) -> None:
-    rig.order(sessionID=await rig.online(), command=command)
-    rig.faults({**fault, "method": "POST", "count": 1})
-
-    await rig.settle()
-
-    assert (rig.reason(), len(rig.posts)) == ("OutcomeUnknown", 1)
-    assert "it may have been carried out" in rig.message()
-    assert rig.told[0].startswith("!CommandFailed: ")
-
-
-@pytest.mark.parametrize(
-    ("status", "reason"), [(400, "CommandRefused"), (403, "PermissionDenied"), (405, "OperationUnsupported")]
-)
-async def test_a_refusal_ends_it(rig: CommandRig, status: int, reason: str) -> None:
-    rig.order(sessionID=await rig.online(), command="Stop")
-    rig.faults({"kind": "status", "status": status, "method": "POST", "count": 1})
-
-    await rig.settle()
-
-    assert (rig.reason(), rig.posts) == (reason, [f"stop {status}"])
-
-
-# The session that follows ---------------------------------------------------------------------------
-
-
-async def test_a_successor_that_takes_its_time_is_waited_for(rig: CommandRig) -> None:
-    session = await rig.online(reconnect_seconds=60)
-    rig.order(sessionID=session, command="Restart")
-
-    await rig.sleep(30)
-    assert rig.reason() == "Progressing"
-    await rig.settle()
-
-    (after,) = await rig.sessions()
-    assert (rig.reason(), rig.status()["successorID"]) == ("Completed", after["id"])
-
-
-async def test_an_agent_that_does_not_come_back_has_no_known_successor(rig: CommandRig) -> None:
-    rig.order(sessionID=await rig.online(reconnect_seconds=1000), command="Restart")
-
-    await rig.settle()
-
-    assert rig.reason() == "SuccessorUnknown"
-    assert "successorID" not in rig.status()
-    assert "completionTime" in rig.status()
-
-
-async def test_a_lagging_list_delays_the_successor(rig: CommandRig) -> None:
-    rig.order(sessionID=await rig.online(), command="Restart")
-    rig.world.advance(100)
-    rig.faults({"kind": "lag", "seconds": 20})
-
-    await rig.settle()
-
-    assert rig.reason() == "Completed"
-    assert rig.status()["successorID"] == (await rig.sessions())[0]["id"]
-
-
-async def test_other_agents_do_not_count(rig: CommandRig) -> None:
-    """Of another address, system or credential, and those alike that were there before."""
-    credential = await rig.credential()
-    session = await rig.online(credential_id=credential)
-    twin = await rig.online(credential_id=credential)
-    rig.order(sessionID=session, command="Restart")
-    rig.faults({"kind": "lag", "seconds": 5})
-    rig.world.advance(10)
-    await rig.sleep(0.5)
-    await rig.online(credential_id=credential, ip="192.0.2.99")
-    await rig.online(credential_id=credential, os="darwin")
-    await rig.online()
-
-    await rig.settle()
-
-    assert rig.reason() == "Completed"
-    assert rig.status()["successorID"] not in (session, twin)
-    assert sorted(rig.status()["agent"]["alike"]) == sorted([session, twin])
-
-
-async def test_of_two_that_fit_none_is_picked(rig: CommandRig) -> None:
-    credential = await rig.credential()
-    rig.wire.meanwhile = lambda: rig.online(credential_id=credential)
-    rig.order(sessionID=await rig.online(credential_id=credential), command="Restart")
-
-    await rig.settle()
-
-    assert (rig.reason(), rig.posts) == ("SuccessorUnknown", ["restart 204"])
-    assert "2 new sessions" in rig.message()
-
-
-async def test_where_another_agent_alike_has_gone_too_none_is_picked(rig: CommandRig) -> None:
-    """The new session may be the other's."""
-    credential = await rig.credential()
-    session, twin = [await rig.online(credential_id=credential) for _ in range(2)]
-    rig.wire.meanwhile = lambda: rig.offline(twin)
-    rig.order(sessionID=session, command="Restart")
-
-    await rig.settle()
-
-    assert rig.reason() == "SuccessorUnknown"
-    assert "2 ended ones" in rig.message()
-
-
-async def test_of_twins_that_restart_at_one_time_neither_successor_is_claimed_to_be_known(rig: CommandRig) -> None:
-    credential = await rig.credential()
-    twins = [await rig.online(credential_id=credential, reconnect_seconds=s) for s in (3, 6)]
-    for name, session in zip("ab", twins, strict=True):
-        rig.order(name, sessionID=session, command="Restart")
-
-    await rig.settle()
-
-    assert (rig.reason("a"), rig.reason("b")) == ("SuccessorUnknown", "SuccessorUnknown")
-    assert sorted(rig.posts) == ["restart 204", "restart 204"]
-
-
-async def test_twins_that_restart_one_after_the_other_have_their_own_successors(rig: CommandRig) -> None:
-    credential = await rig.credential()
-    twins = [await rig.online(credential_id=credential) for _ in range(2)]
-    for name, session in zip("ab", twins, strict=True):
-        rig.order(name, sessionID=session, command="Restart")
-        await rig.settle()
-
-    found = [rig.status(name)["successorID"] for name in "ab"]
-    assert sorted(found) == sorted(s["id"] for s in await rig.sessions())
-
-
-async def test_among_a_crowd_none_is_picked(rig: CommandRig) -> None:
-    credential = await rig.credential()
-    crowd = [await rig.online(credential_id=credential) for _ in range(commands.MOST_ALIKE + 1)]
-    rig.order(sessionID=crowd[0], command="Restart")
-
-    await rig.settle()
-
-    assert rig.reason() == "SuccessorUnknown"
-    assert "alike" not in rig.status()["agent"]
-    assert "more than 50 agents" in rig.message()
-
-
-async def test_without_lists_the_successor_stays_unknown_and_the_restart_counts(rig: CommandRig) -> None:
-    rig.order(sessionID=await rig.online(), command="Restart")
-    rig.faults({"kind": "status", "status": 503, "path": "^/tunnel_sessions$", "skip": 1})
-
-    await rig.settle()
-
-    assert (rig.reason(), rig.posts) == ("SuccessorUnknown", ["restart 204"])
-
-
 async def test_a_spec_that_an_older_crd_let_in_is_refused(rig: CommandRig) -> None:
     rig.order(command="Restart")
 
@@ -530,3 +288,7 @@ async def test_a_spec_that_an_older_crd_let_in_is_refused(rig: CommandRig) -> No
 
     assert (rig.reason(), rig.posts) == ("InvalidSpec", [])
     assert "set exactly one of sessionID, sessionRef" in rig.message()
+    writes = len(rig.kube.writes)
+    rig.queue.offer(("TunnelSessionCommand", NAMESPACE, EXAMPLE), priority=Priority.EDIT)
+    await rig.sleep(60)
+    assert len(rig.kube.writes) == writes, "it ended twice"

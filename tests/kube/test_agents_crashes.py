@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -129,25 +128,3 @@ async def test_a_user_who_deletes_it_meanwhile_is_obeyed(number: int) -> None:
 
         assert rig.get() is None
         assert rig.posts == ([] if number == 1 else ["stop 204"])
-
-
-@pytest.mark.parametrize("seed", range(12))
-async def test_a_successor_that_is_recorded_is_the_right_one(seed: int) -> None:
-    """Twins of one credential, address and system, told apart by their metadata, restart at various times."""
-    dice = random.Random(seed)
-    async with CommandRig() as rig:
-        credential = await rig.credential()
-        twins = {}
-        for name in "abcd":
-            seconds = dice.choice([0, 0.4, 3, 9, 40])
-            twins[name] = await rig.online(credential_id=credential, metadata=name, reconnect_seconds=seconds)
-        for name, session in twins.items():
-            rig.order(name, sessionID=session, command="Restart")
-            await rig.sleep(dice.choice([0, 0.5, 2, 10, 60]))
-        await rig.settle()
-
-        online = {s["id"]: s["metadata"] for s in await rig.sessions()}
-        for name in twins:
-            found = rig.status(name).get("successorID")
-            assert rig.reason(name) == ("Completed" if found else "SuccessorUnknown")
-            assert found is None or online[found] == name

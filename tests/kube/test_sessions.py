@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -20,12 +20,6 @@ from edge_operator.kube.sessions import CONNECTION, DEFAULT, SessionMirror
 from edge_operator.remote import ManagementAPI
 
 KIND = COMPANIONS["TunnelSession"]
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[CommandRig]:
-    async with CommandRig() as found:
-        yield found
 
 
 class Enough(BaseException):

@@ -240,6 +240,8 @@ class Commander:
 
     async def _end(self, line: _Pass, end: End) -> None:
         """Record the end, once."""
+        if "completionTime" in line.status:
+            return
         now = self._world.now()
         status = {**_said(line, end.reason, end.message, now), "completionTime": stamp(now)}
         await self._write(line, {**status, **({"successorID": end.successor} if end.successor else {})})
