@@ -1,4 +1,4 @@
-"""Anything in any order: many resources, two accounts, edits, deletions, faults, deaths, clocks; judged at each rest."""
+"""Anything in any order: many resources, two accounts, edits, deletions, faults, deaths and clocks; judged at rests."""
 
 from __future__ import annotations
 
