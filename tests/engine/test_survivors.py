@@ -1,0 +1,75 @@
+"""What mutants of the engine once did unnoticed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from edge_operator.engine import brownfield, issue, token, verdict
+from edge_operator.engine.state import Published, Recorded, Sight, stamp
+from edge_operator.kinds import KINDS
+from engine.account import NOW, settled, wanted
+
+DAY = timedelta(days=1)
+
+
+def test_an_imported_object_is_said_without_what_is_empty_and_without_what_its_kind_lacks() -> None:
+    answer = {"id": "bkdwd_1", "description": "", "metadata": "", "backends": {"bkdhr_1": 1}}
+
+    found = brownfield.manifest(KINDS["WeightedBackend"], answer, "default")
+
+    assert found is not None
+    assert found.obstacle == ""
+    assert found.document["spec"] == {
+        "externalID": "bkdwd_1",
+        "deletionPolicy": "Retain",
+        "backends": [{"ref": {"id": "bkdhr_1"}, "weight": 1}],
+    }
+
+
+def test_without_markers_a_body_is_what_the_user_wrote() -> None:
+    desired = wanted(KINDS["TLSEdge"])
+    plain = replace(desired, identity=replace(desired.identity, marked=False))
+
+    assert plain.body("nonce1") == desired.plain != desired.body("nonce1")
+
+
+def test_the_life_of_a_certificate_begins_when_it_was_made_also_where_only_the_status_says_so() -> None:
+    desired = wanted(KINDS["SSHHostCertificate"])
+    status = {"validAfter": stamp(NOW - 100 * DAY), "createdAt": stamp(NOW), "validUntil": stamp(NOW + 99 * DAY)}
+
+    due = issue.due(desired, Recorded(status=status), Sight())
+
+    assert due is not None
+    assert NOW + 60 * DAY < due <= NOW + 66 * DAY
+
+
+@pytest.mark.parametrize(
+    ("for_", "keys", "hours"),
+    [
+        ("found", {"token", "previous-token"}, 24),
+        ("found", {"token"}, 0),
+        ("other", {"token", "previous-token"}, 0),
+        ("recorded", {"token"}, 24),
+    ],
+    ids=["published with its predecessor", "published alone", "of another object", "not published yet"],
+)
+def test_who_is_found_stays_beside_its_predecessor_only_where_the_secret_says_so(
+    for_: str, keys: set[str], hours: int
+) -> None:
+    desired = wanted(KINDS["APIKey"], {"rotation": {"interval": "720h", "overlap": "24h"}})
+    published = Published(ours=True, id=for_, keys=frozenset(keys), token="t")
+
+    span = token.leave(desired, Recorded(id="recorded"), Sight(found="found", published=published))
+
+    assert timedelta(hours=hours) == span
+
+
+def test_a_field_that_the_service_holds_nothing_of_did_change() -> None:
+    desired = wanted(KINDS["SSHHostCertificate"], {"validFor": None, "validUntil": "2030-01-01T00:00:00Z"})
+    account, _ = settled(KINDS["SSHHostCertificate"])
+    answer = {**(account.answer or {}), "valid_until": None}
+
+    assert "validUntil" in verdict.changed(desired, Recorded(id="shcrt_1"), Sight(answer=answer))
