@@ -6,7 +6,7 @@ import base64
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,13 @@ class Release:
     namespace: str
     folder: Path
     name: str = "edge"
+    api: int = field(default_factory=free_port)
 
     def values(self, **more: Any) -> list[str | Path]:
-        """Options with values; every pod has the same address here, so the ports differ with each call."""
-        api, health = free_port(), free_port()
+        """Options with values. Every pod has the same address here, so the operator's port differs with each call:
+        an upgrade runs two of it at a time.
+        """
+        api, health = self.api, free_port()
         given = {
             "api": {"url": f"http://127.0.0.1:{api}"},
             "referenceAPI": {"enabled": True, "port": api},

@@ -45,9 +45,10 @@ class KubeCluster:
         may_write: Callable[[], None],
         tell: Tell,
         wake: Callable[[frozenset[Key]], None],
+        clusterwide: bool = True,
     ) -> None:
         self._api, self._index, self._secrets = api, index, Secrets(api)
-        self._definitions = Definitions(api, time.monotonic)
+        self._definitions = Definitions(api, time.monotonic, readable=clusterwide)
         self._id, self._digest_key = cluster_id, digest_key
         self._may_write, self._tell, self._wake = may_write, tell, wake
 

@@ -63,6 +63,7 @@ class Connections:
         self._accounts: dict[ConnectionKey, Account] = {}
         self._bodies: dict[ConnectionKey, Resource] = {}
         self._stale: set[ConnectionKey] = set()
+        self._said: Verdict | None = None
         self.flags: Terms | None = None
         """What the operator's own flags say: the default connection where no ClusterConnection is named so."""
 
@@ -217,8 +218,14 @@ class Connections:
         except (Waiting, Stalled) as why:
             verdict = standing.refusal(why)
             account.shut(standing.shut("the operator's own connection", verdict))
-        if not verdict.ready:
-            _log.warning("the operator's own connection: %s: %s", verdict.reason, verdict.message)
+        if verdict != self._said:
+            self._said = verdict
+            _log.log(
+                logging.INFO if verdict.ready else logging.WARNING,
+                "the operator's own connection: %s: %s",
+                verdict.reason,
+                verdict.message,
+            )
         self._come_back(DEFAULT_CONNECTION, account, verdict)
         if account.door.shut is None and before is not None:
             self._wake(self._index.waiting_for(DEFAULT_CONNECTION))

@@ -17,8 +17,9 @@ LONG_AGO = "0001-01-01T00:00:00Z"
 class Definitions:
     """Live reads that who asks at one time shares: an answer is good for those who asked before it was sent for."""
 
-    def __init__(self, api: KubeAPI, monotonic: Callable[[], float]) -> None:
-        self._api, self._monotonic = api, monotonic
+    def __init__(self, api: KubeAPI, monotonic: Callable[[], float], *, readable: bool = True) -> None:
+        """`readable`: whether this account has the right to read CRDs, or is to ask discovery from the start."""
+        self._api, self._monotonic, self._readable = api, monotonic, readable
         self._answers: dict[str, tuple[float, str | None]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
@@ -37,6 +38,8 @@ class Definitions:
             return known[1]
 
     async def _read(self, kind: Kind[Any]) -> str | None:
+        if not self._readable:
+            return await self._discover(kind)
         at = paths.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", name=kind.crd)
         try:
             found = await self._api.get(at, metadata_only=True)

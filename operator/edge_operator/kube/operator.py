@@ -228,6 +228,7 @@ class Operator:
             may_write=self._may_write,
             tell=self._tell,
             wake=self.controller.wake,
+            clusterwide=not settings.namespaces,
         )
 
     def _background(self) -> dict[str, Coroutine[Any, Any, None]]:
