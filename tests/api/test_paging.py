@@ -81,6 +81,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("link", FOREIGN.values(), ids=FOREIGN.keys())
+@pytest.mark.fault("paging that leads to another origin")
 async def test_a_link_elsewhere_is_not_followed(link: str) -> None:
     service = Service([page("ak_1", link=link), page("ak_2")])
     async with client_of(service) as client:
@@ -130,6 +131,7 @@ async def test_a_page_that_links_to_itself_is_a_loop() -> None:
     assert len(service.sent) == 1
 
 
+@pytest.mark.fault("paging that goes round")
 async def test_pages_that_link_in_a_ring_are_a_loop() -> None:
     service = Service([
         page("ak_3", link=f"{BASE}/api_keys?p=2"),
@@ -143,6 +145,7 @@ async def test_pages_that_link_in_a_ring_are_a_loop() -> None:
     assert len(service.sent) == 3
 
 
+@pytest.mark.fault("paging without an end")
 async def test_a_list_without_an_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "PAGES_LIMIT", 20)
 

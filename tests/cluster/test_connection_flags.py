@@ -42,6 +42,7 @@ def test_an_operator_without_flags_works_with_connections_alone(
             world.gone(kind, name)
 
 
+@pytest.mark.fault("flags that lead to another account")
 def test_flags_that_lead_to_another_account_neither_empty_nor_double_anything(
     crds: Cluster, namespace: str, service: Service, other: Service, key_file: Path, tmp_path: Path
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_changed_key_is_used_at_once(there: World, other: Service) -> None:
     assert id_ in used
 
 
+@pytest.mark.fault("401 to one of several connections")
 def test_a_refused_key_stops_the_connection_and_nobody_else(there: World, other: Service, operator: Operator) -> None:
     there.make(KIND, "good", THROUGH)
     good = there.ready(KIND, "good")
@@ -123,6 +124,7 @@ def test_a_refused_key_stops_the_connection_and_nobody_else(there: World, other:
         assert key not in operator.text() + operator.metrics()
 
 
+@pytest.mark.fault("a key of another account: every known object is a 404")
 def test_a_key_of_another_account_neither_empties_nor_doubles_anything(
     there: World, other: Service, service: Service
 ) -> None:
@@ -186,6 +188,7 @@ def cluster_connection(world: World, installation: Installation, other: Service)
     world.gone("ClusterConnection", name)
 
 
+@pytest.mark.fault("a namespace names a connection that does not admit it")
 def test_a_namespace_uses_only_a_connection_that_admits_it(
     world: World, other: Service, cluster_connection: str
 ) -> None:
@@ -235,6 +238,7 @@ def test_a_connection_that_cannot_be_used_says_why(
     world.gone("Connection", "broken")
 
 
+@pytest.mark.fault("a namespace is deleted with its connection and its key")
 def test_a_namespace_with_its_connection_in_it_goes_as_a_whole(
     crds: Cluster, operator: Operator, service: Service, other: Service
 ) -> None:

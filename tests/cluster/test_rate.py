@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from cluster.running import Installation, Operator, Service, World, clear, says
 from harness.cluster import Cluster
 from harness.processes import wait_until
@@ -21,6 +23,7 @@ def waiting(world: World) -> list[str]:
     return [item["metadata"]["name"] for item in items if says(item) != "Available"]
 
 
+@pytest.mark.fault("an edit behind a backlog under a rate limit")
 def test_an_edit_goes_before_a_backlog_of_creations(
     installation: Installation, service: Service, key_file: Path, namespace: str, crds: Cluster, tmp_path: Path
 ) -> None:

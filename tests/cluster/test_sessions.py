@@ -195,6 +195,7 @@ def test_an_order_is_fixed_and_another_is_another_resource(crds: Cluster, world:
 
 
 @pytest.mark.parametrize("command", ["Restart", "Stop", "Update"])
+@pytest.mark.fault("SIGKILL while a command to an agent is under way")
 def test_an_operator_killed_between_the_mark_and_the_answer_never_repeats_it(
     begin: Any, world: World, command: str
 ) -> None:

@@ -92,6 +92,7 @@ async def test_it_is_sent_at_most_once_whatever_happens_at_one_effect(order: str
 
 
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.fault("any disturbance at one and two effects of a command to an agent")
 async def test_it_is_sent_at_most_once_whatever_happens_at_two_effects(order: str) -> None:
     singles = [*fates(order)]
     tried = 0

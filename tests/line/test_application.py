@@ -68,6 +68,7 @@ def nothing(_: set[Key]) -> None:
 
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.fault("a whole application, in any order, at any parallelism")
 async def test_any_order_of_applying_and_deleting_at_once_leaves_nothing_and_tells_who_waits(seed, workers):
     dice = random.Random(seed)
     async with Rig(seed=seed) as rig:

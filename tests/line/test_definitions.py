@@ -31,6 +31,7 @@ async def test_a_resource_that_goes_with_its_definition_leaves_its_object_and_sa
 
 
 @pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.fault("CRDs are removed under living resources")
 async def test_all_definitions_removed_at_once_leave_everything_in_the_account(order):
     async with Rig() as rig:
         for kind in KINDS:

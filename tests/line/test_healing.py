@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from doubles.rig import Rig
 from edge_operator.engine.state import stamp
 
@@ -37,6 +39,7 @@ async def slowed(rig: Rig) -> None:
     await rig.resync("TLSEdge")
 
 
+@pytest.mark.fault("another controller changes the same field again and again")
 async def test_the_fourth_healing_waits_and_the_status_says_what_until_when_and_what_to_do():
     async with Rig() as rig:
         await slowed(rig)

@@ -26,6 +26,7 @@ def adopt(rig: Rig, name: str, id_: str, **members: object) -> None:
 
 
 @pytest.mark.parametrize("first", ["a", "b"])
+@pytest.mark.fault("two resources adopt one object")
 async def test_of_two_with_one_external_id_the_younger_stalls_and_names_the_elder(first):
     async with Rig() as rig:
         id_, second = await found_elsewhere(rig), "ab".replace(first, "")
@@ -151,6 +152,7 @@ async def test_an_object_that_another_cluster_marked_meanwhile_is_left_to_it():
         assert [doc["description"] for doc in rig.remote("TLSEdge")] == ["theirs"]
 
 
+@pytest.mark.fault("a status is edited to name the object of another resource")
 async def test_a_status_that_was_edited_to_name_anothers_object_harms_neither():
     async with Rig() as rig:
         await made(rig, "WeightedBackend")

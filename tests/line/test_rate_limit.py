@@ -31,6 +31,7 @@ async def test_thirty_resources_are_there_within_ninety_seconds_of_120_calls_a_m
         assert len(rig.remote(KIND)) == 30
 
 
+@pytest.mark.fault("a service that takes 120 calls a minute, and a thousand resources")
 async def test_a_thousand_resources_make_steady_progress_and_none_is_made_twice():
     async with Rig(ServerSettings(rate_limit=PER_MINUTE, page_size=3)) as rig:
         names = apply(rig, 1000)

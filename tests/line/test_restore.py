@@ -57,6 +57,7 @@ async def lost_and_restored(rig: Rig, kind: str, **how: bool) -> Object:
 
 @pytest.mark.parametrize("status", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.fault("a backup is restored: new uids, the status gone or kept")
 async def test_a_restored_resource_takes_its_object_over_and_marks_it_anew(kind, status):
     async with Rig() as rig:
         before = await lost_and_restored(rig, kind, status=status)
@@ -177,6 +178,7 @@ async def test_a_restore_where_the_object_is_gone_makes_a_new_one_after_the_sear
 
 
 @pytest.mark.parametrize("status", [False, True])
+@pytest.mark.fault("a backup is restored into another cluster")
 async def test_what_is_restored_into_another_cluster_makes_its_own_and_leaves_the_first_alone(status):
     async with Rig() as rig:
         before = await lost_and_restored(rig, "WeightedBackend", status=status)
@@ -190,6 +192,7 @@ async def test_what_is_restored_into_another_cluster_makes_its_own_and_leaves_th
 
 @pytest.mark.parametrize("fate", [None, Fate.DIE_AFTER])
 @pytest.mark.parametrize("lives", [True, False])
+@pytest.mark.fault("a resource is copied with its annotations and its status")
 async def test_a_copy_under_another_name_makes_its_own_object_even_with_a_copied_status(lives, fate):
     """Were the status believed, the copy would replace and then delete the original's object."""
     async with Rig() as rig:
@@ -282,6 +285,7 @@ async def test_a_resource_that_was_kept_and_restored_has_its_object_and_its_secr
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.fault("a user takes claim and status away")
 async def test_a_resource_that_lost_claim_and_status_searches_before_it_creates(kind):
     """Somebody edited both away; the finalizer tells that there was something."""
     async with Rig() as rig:
