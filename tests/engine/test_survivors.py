@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from edge_operator.engine import brownfield, issue, token, verdict
+from edge_operator.engine import brownfield, issue, marker, plan, references, token, verdict
+from edge_operator.engine.operations import PutModule, Stalled, Update
 from edge_operator.engine.state import Published, Recorded, Sight, stamp
 from edge_operator.kinds import KINDS
 from engine.account import NOW, settled, wanted
@@ -73,3 +74,44 @@ def test_a_field_that_the_service_holds_nothing_of_did_change() -> None:
     answer = {**(account.answer or {}), "valid_until": None}
 
     assert "validUntil" in verdict.changed(desired, Recorded(id="shcrt_1"), Sight(answer=answer))
+
+
+def test_a_text_that_only_begins_like_an_object_is_no_object() -> None:
+    who = marker.owner("cluster-1", "uid-1", "nonce1", "default", "example")
+
+    marked = marker.attach("{broken", who)
+
+    assert marked.splitlines()[0] == "{broken"
+    assert marker.split(marked) == ("{broken", who)
+
+
+def test_a_marker_that_goes_with_a_change_leaves_the_steps_around_it() -> None:
+    change, module = Update("edghts_1", {"description": "b"}, {}), PutModule("edghts_1", "oidc", {}, {})
+
+    found = plan._with_marker([module, change, module, module], "edghts_1", {}, "marked")
+
+    assert found == [module, Update("edghts_1", {"description": "b", "metadata": "marked"}, {}), module, module]
+
+
+def test_an_end_that_is_now_has_passed() -> None:
+    desired = wanted(KINDS["SSHHostCertificate"])
+    spec = desired.spec.model_copy(update={"valid_until": stamp(NOW), "valid_for": None})
+
+    with pytest.raises(Stalled, match="has passed"):
+        issue.body(replace(desired, spec=spec), NOW)
+    assert issue.body(replace(desired, spec=spec), NOW - timedelta(seconds=1)) == {}
+
+
+@pytest.mark.parametrize(
+    ("ref", "key"),
+    [
+        (None, references.DEFAULT_CONNECTION),
+        ({"name": "main"}, ("Connection", "team-a", "main")),
+        ({"kind": "Connection", "name": "main"}, ("Connection", "team-a", "main")),
+        ({"kind": "ClusterConnection", "name": "main"}, ("ClusterConnection", "", "main")),
+        ({"kind": "ClusterConnection"}, references.DEFAULT_CONNECTION),
+        ("main", references.DEFAULT_CONNECTION),
+    ],
+)
+def test_a_connection_is_of_the_namespace_or_of_the_cluster(ref: object, key: tuple[str, str, str]) -> None:
+    assert key == references.connection("team-a", {"connectionRef": ref})
