@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -56,6 +57,7 @@ class ManagementAPI:
         self._client, self.door = client, door
         self._listings: dict[str, Listing] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+        self._under_way: Counter[Client | None] = Counter()
 
     @property
     def client(self) -> Client:
@@ -75,6 +77,10 @@ class ManagementAPI:
         self.forget_listings()
         return before
 
+    def uses(self, client: Client) -> bool:
+        """Whether a call with this client is under way."""
+        return self._under_way[client] > 0
+
     def check(self) -> None:
         """Nothing, where a call would be let through now."""
         self.door.check()
@@ -82,7 +88,7 @@ class ManagementAPI:
     async def probe(self) -> None:
         """One small read, to learn whether the service answers and accepts the key."""
         try:
-            await self._call(self._one_page())
+            await self._call(self._one_page(self.client))
         except (Missing, Unsupported):
             return  # it has no such collection, and looked at the key before it said so
         except Stalled as why:
@@ -90,8 +96,9 @@ class ManagementAPI:
                 raise
             self.door.answered()
 
-    async def _one_page(self) -> None:
-        async for _ in self.client.api_keys.raw.list(limit=1):
+    @staticmethod
+    async def _one_page(client: Client) -> None:
+        async for _ in client.api_keys.raw.list(limit=1):
             return
 
     async def read(self, kind: Kind[Any], id_: str, path: Path) -> Body | None:
@@ -99,6 +106,14 @@ class ManagementAPI:
             return await self._call(self.client.of(kind.api).raw.get(id_, **path))
         except Missing:
             return None
+
+    async def has(self, collection: Collection[Any], id_: str) -> bool:
+        """Whether there is such an object."""
+        try:
+            await self._call(self.client.of(collection).raw.get(id_))
+        except Missing:
+            return False
+        return True
 
     async def create(self, kind: Kind[Any], path: Path, body: Body) -> Body:
         try:
@@ -189,15 +204,18 @@ class ManagementAPI:
         self._listings.clear()
 
     async def _list(self, whole: Collection[Any]) -> None:
-        began = self.door.monotonic()
-        objects = await self._call(self._pages(whole))
+        client = None
+        while client is not self.client:  # the list of an account that was left while it was read shows nothing
+            client, began = self.client, self.door.monotonic()
+            objects = await self._call(self._pages(client, whole))
         self._listings[whole.name] = _listing(began, objects, lambda _: {})
         if whole is catalog.https_edges:  # Assumed: routes have no list of their own, they are in their edges
             routes = [route for edge in objects for route in edge.get("routes") or ()]
             self._listings[catalog.https_routes.name] = _listing(began, routes, lambda r: {"edge_id": r["edge_id"]})
 
-    async def _pages(self, whole: Collection[Any]) -> list[Body]:
-        return [item async for item in self.client.of(whole).raw.list()]
+    @staticmethod
+    async def _pages(client: Client, whole: Collection[Any]) -> list[Body]:
+        return [item async for item in client.of(whole).raw.list()]
 
     async def _unsupported_if_there(self, kind: Kind[Any], id_: str, path: Path, segment: str) -> None:
         if await self.read(kind, id_, path) is not None:
@@ -206,15 +224,24 @@ class ManagementAPI:
 
     async def _call(self, call: Awaitable[A], *, posting: bool = False, deleting: bool = False) -> A:
         """The call's answer, or what its failure means."""
-        async with self.door.slots:
-            try:
+        client = self._client
+        self._under_way[client] += 1
+        try:
+            async with self.door.slots:
                 answer = await call
-            except errors.APIError as error:
-                if isinstance(error, errors.StatusError) and error.parsed and error.status in _KEY_ACCEPTED:
-                    self.door.answered()
-                elif not isinstance(error, errors.StatusError) or error.status >= 500:
-                    self.door.failed(_outage(error))
-                raise self._meaning(error, posting=posting, deleting=deleting) from error
+        except errors.APIError as error:
+            if isinstance(error, errors.AuthenticationFailed) and self._client is not client:
+                text = "the API key was replaced meanwhile"  # and says nothing of the new one
+                raise Waiting(Waits.CONNECTION_NOT_READY, text, after_seconds=0.0) from error
+            if isinstance(error, errors.StatusError) and error.parsed and error.status in _KEY_ACCEPTED:
+                self.door.answered()
+            elif not isinstance(error, errors.StatusError) or error.status >= 500:
+                self.door.failed(_outage(error))
+            raise self._meaning(error, posting=posting, deleting=deleting) from error
+        finally:
+            self._under_way[client] -= 1
+            if not self._under_way[client]:
+                del self._under_way[client]
         self.door.answered()
         return answer
 

@@ -10,11 +10,17 @@ from edge_operator.api.caller import Attempt
 from edge_operator.api.client import Client
 from edge_operator.api.wire import Collection
 from edge_operator.door import Door
-from edge_operator.engine.operations import Missing, Shut, Unsupported
-from edge_operator.engine.reasons import Waits
+from edge_operator.engine import standing
+from edge_operator.engine.conditions import Verdict
+from edge_operator.engine.operations import Missing, Shut, Stalled, Unsupported, Waiting
+from edge_operator.engine.reasons import Ready, Stalls, Waits
 from edge_operator.kube.terms import Terms
 from edge_operator.remote import ManagementAPI
 
+QUIET_SECONDS = 60.0
+"""How long after a pause the connection still says that it is rate-limited: one that comes and goes is not news."""
+_ASKED_FOR = 5
+"""How many of the known objects are asked for one by one, where a list of them is refused."""
 _CLOSED = Shut(Waits.CONNECTION_NOT_READY, "the operator stops")
 
 
@@ -26,7 +32,7 @@ class Account:
         self.door, self.remote = door, ManagementAPI(None, door)
         self.terms: Terms | None = None
         self._observer = observer
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: dict[asyncio.Task[None], Client] = {}
 
     def use(self, terms: Terms) -> bool:
         """Go on with these terms, and open; whether anything is new. Calls that are under way end as they began."""
@@ -45,6 +51,11 @@ class Account:
         """Let nobody call any more. What was used before is not used again without `use`."""
         self.door.shut = why
 
+    def retire(self, why: Shut) -> None:
+        """Never be used again; the client is closed when calls that are under way have ended."""
+        self.shut(why)
+        self._close_later(self.remote.use(None), self.door.call_seconds)
+
     async def holds(self, terms: Terms, ids: Sequence[tuple[Collection[Any], frozenset[str]]]) -> bool:
         """Whether one of these objects is in the account of these terms; without any, whether the key is accepted.
 
@@ -61,31 +72,71 @@ class Account:
                 try:
                     listing = await remote.listing(collection, 0.0)
                 except (Missing, Unsupported):
-                    continue
-                if not known.isdisjoint(listing.objects):
+                    seen = await _any_there(remote, collection, known)
+                except Stalled as why:
+                    if why.reason is not Stalls.PERMISSION_DENIED:
+                        raise
+                    seen = await _any_there(remote, collection, known)
+                else:
+                    seen = not known.isdisjoint(listing.objects)
+                if seen:
                     return True
             return False
         finally:
             await client.close()
 
+    async def standing(self, *, probe: bool) -> Verdict:
+        """How it stands while it is open; a door that was refused or found nobody in is knocked at."""
+        door = self.door
+        due = door.refused is not None and door.probe_in_seconds == 0
+        if probe or due or door.unavailable is not None:
+            try:
+                await self.remote.probe()
+            except Waiting as why:
+                return standing.refusal(why)
+        if door.refused is not None:
+            return Verdict(Stalls.AUTHENTICATION_FAILED, door.refused)
+        if door.paused_until and door.monotonic() < door.paused_until + QUIET_SECONDS:
+            return Verdict(Waits.RATE_LIMITED, "the service asks for pauses; calls are spread out")
+        return Verdict(Ready.CONNECTED, "the service accepts the key")
+
     def _close_later(self, client: Client | None, seconds: float) -> None:
         if client is not None:
-            task = asyncio.create_task(_closed(client, seconds), name="old client")
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            task = asyncio.create_task(self._close_unused(client, seconds), name="old client")
+            self._closing[task] = client
+            task.add_done_callback(lambda done: self._closing.pop(done, None))
+
+    async def _close_unused(self, client: Client, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            if not self.remote.uses(client):  # a list may have many pages, and wait for its turn before each
+                break
+        await client.close()
 
     async def close(self) -> None:
         """Close every connection."""
-        for task in [*self._closing]:
+        left = dict(self._closing)
+        for task in left:
             task.cancel()
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*(client.close() for client in left.values()))
         self.door.shut = self.door.shut or _CLOSED
         if (client := self.remote.use(None)) is not None:
             await client.close()
 
 
-async def _closed(client: Client, seconds: float) -> None:
-    try:
-        await asyncio.sleep(seconds)
-    finally:
-        await client.close()
+async def _any_there(remote: ManagementAPI, collection: Collection[Any], known: frozenset[str]) -> bool:
+    """Whether the service returns one of the first few of these objects."""
+    if "{" in collection.path:
+        return False  # where it is would have to be known
+    for id_ in sorted(known)[:_ASKED_FOR]:
+        try:
+            if await remote.has(collection, id_):
+                return True
+        except Unsupported:
+            return False
+        except Stalled as why:
+            if why.reason is not Stalls.PERMISSION_DENIED:
+                raise
+            return False
+    return False

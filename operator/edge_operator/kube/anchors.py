@@ -23,7 +23,8 @@ from edge_operator.ports import Resource
 SECRET_FINALIZER = f"{GROUP}/connection"
 """On the Secret of a connection: without the key nothing could be deleted any more."""
 ACCOUNT = f"{GROUP}/account"
-"""Annotation of the operator's own Secret: the fingerprint of the account that its flags led to last."""
+"""Annotation of the operator's own Secret: the fingerprint of the account that the default connection led to last,
+be it by a ClusterConnection or by the flags."""
 
 
 class Anchors:
@@ -71,14 +72,14 @@ class Anchors:
         """Let a Secret go again."""
         await self._finalize(namespace, name, lambda held: [f for f in held if f != SECRET_FINALIZER])
 
-    async def remembered(self) -> set[str | None]:
+    async def remembered(self) -> tuple[str | None, str | None]:
         """Fingerprints of accounts that the flags may lead to: the last, and one that a person accepted."""
         found = await self._api.get(paths.secret(self._namespace, DIGEST_SECRET), metadata_only=True)
         annotations = found["metadata"].get("annotations") or {}
-        return {annotations.get(ACCOUNT), annotations.get(standing.ACCEPT)}
+        return annotations.get(ACCOUNT), annotations.get(standing.ACCEPT)
 
     async def remember(self, fingerprint: str) -> None:
-        """Remember the account that the flags lead to."""
+        """Remember the account that the default connection leads to."""
         self._may_write()
         body = {"metadata": {"annotations": {ACCOUNT: fingerprint}}}
         await self._api.merge_patch(paths.secret(self._namespace, DIGEST_SECRET), body)

@@ -32,6 +32,36 @@ def leads(body: Resource) -> tuple[Any, ...]:
     return body["metadata"]["uid"], spec.get("url"), spec.get("apiKey")
 
 
+def was_wiped(before: Resource | None, body: Resource) -> bool:
+    """Whether somebody took the status away."""
+    said = (before or {}).get("status") or {}
+    return "conditions" in said and "conditions" not in (body.get("status") or {})
+
+
+def key_secrets(body: Resource) -> frozenset[str]:
+    """Names of the Secrets that a connection has its key from: now, and when its status was written."""
+    ref = ((body.get("spec") or {}).get("apiKey") or {}).get("secretKeyRef") or {}
+    return frozenset(filter(None, (ref.get("name"), (body.get("status") or {}).get("apiKeySecret"))))
+
+
+def absent(key: ConnectionKey, *, clusterwide: bool) -> str:
+    """What to say of a connection that there is not."""
+    if key[0] == "ClusterConnection" and not clusterwide:
+        text = "this operator watches chosen namespaces and uses no ClusterConnection"
+        return f"spec.connectionRef: {text}; name a Connection of this namespace"
+    if key == references.DEFAULT_CONNECTION:
+        text = "name a connection in spec.connectionRef, or make a ClusterConnection 'default'"
+        return f"there is no default connection: {text}"
+    where = " in this namespace" if key[1] else ""
+    return f"spec.connectionRef: there is no {shown(key)}{where}"
+
+
+def reason(body: Resource) -> str:
+    """The reason of the Ready condition; "Unknown" before there is one."""
+    said = (body.get("status") or {}).get("conditions") or ()
+    return next((str(c["reason"]) for c in said if c["type"] == "Ready"), "Unknown")
+
+
 def wished(body: Resource, status: dict[str, Any]) -> bool:
     """Whether an annotation asks for a look, which is then noted."""
     asked = state.requested(body["metadata"])

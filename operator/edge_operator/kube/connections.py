@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from edge_operator.api.caller import Attempt
 from edge_operator.api.wire import Collection
-from edge_operator.connections import Spec
 from edge_operator.declare import Companion
 from edge_operator.door import Door
 from edge_operator.engine import standing
 from edge_operator.engine.conditions import Verdict, difference
-from edge_operator.engine.operations import Shut, Stalled, Waiting
-from edge_operator.engine.reasons import Ready, Stalls, Waits
+from edge_operator.engine.operations import Restart, Shut, Stalled, Waiting
+from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.references import DEFAULT_CONNECTION, ConnectionKey
 from edge_operator.kinds import KINDS
 from edge_operator.kube import connection_bodies as bodies
-from edge_operator.kube.account import Account
+from edge_operator.kube.account import QUIET_SECONDS, Account
 from edge_operator.kube.anchors import Anchors
 from edge_operator.kube.index import Index, Key
+from edge_operator.kube.key_secrets import KeySecrets
 from edge_operator.kube.queue import Priority, WorkQueue
 from edge_operator.kube.terms import Terms, terms
 from edge_operator.ports import Resource, World
@@ -33,8 +34,6 @@ from edge_operator.remote import ManagementAPI
 _log = logging.getLogger(__name__)
 
 KIND_NAMES = ("Connection", "ClusterConnection")
-_QUIET_SECONDS = 60.0
-"""How long after a pause the connection still says that it is rate-limited: one that comes and goes is not news."""
 
 
 class Connections:
@@ -63,6 +62,7 @@ class Connections:
         self._accounts: dict[ConnectionKey, Account] = {}
         self._bodies: dict[ConnectionKey, Resource] = {}
         self._stale: set[ConnectionKey] = set()
+        self._secrets = KeySecrets(self._bodies)
         self._said: Verdict | None = None
         self.flags: Terms | None = None
         """What the operator's own flags say: the default connection where no ClusterConnection is named so."""
@@ -84,8 +84,15 @@ class Connections:
 
     def marked(self, key: ConnectionKey) -> bool:
         """Whether objects that are made through a connection name their owner."""
-        used = self._account(key).terms
-        return used is None or used.owner_marker
+        spec = (self._bodies.get(key) or {}).get("spec") or {}
+        return spec.get("ownerMarker") is not False
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        """How many connections there are by kind and reason; the operator's own flags count as a kind."""
+        found = Counter((key[0], bodies.reason(body)) for key, body in self._bodies.items())
+        if self.flags is not None and DEFAULT_CONNECTION not in self._bodies:
+            found["flags", str(self._said.reason) if self._said is not None else "Unknown"] += 1
+        return found
 
     def accounts(self) -> Iterator[tuple[ConnectionKey, ManagementAPI]]:
         """Every account that may be asked now."""
@@ -105,24 +112,35 @@ class Connections:
         before = self._bodies.get(key)
         if type_ == "DELETED":
             if before is not None and before["metadata"]["uid"] == meta["uid"]:
-                del self._bodies[key]
+                self._gone(key, before)
                 self.queue.offer(key, priority=Priority.EDIT)
             return
         if not self._note(key, resource):
             return
-        if before is None or bodies.asked(before) != bodies.asked(resource):
+        if bodies.was_wiped(before, resource) or before is None or bodies.asked(before) != bodies.asked(resource):
             self.queue.offer(key, priority=Priority.EDIT)
-        if (before is None or bodies.leads(before) != bodies.leads(resource)) and key in self._accounts:
-            # Nothing may be made in the account that it led to before.
-            self._accounts[key].shut(Shut(Waits.CONNECTION_NOT_READY, f"{bodies.shown(key)} was changed just now"))
 
     def _note(self, key: ConnectionKey, body: Resource) -> bool:
         """Keep a body, if it is newer than the one that is known."""
-        meta, known = body["metadata"], self._bodies.get(key, {"metadata": {}})["metadata"]
+        meta, before = body["metadata"], self._bodies.get(key)
+        known = before["metadata"] if before is not None else {}
         if known.get("uid") == meta["uid"] and int(meta["resourceVersion"]) <= int(known["resourceVersion"]):
             return False
         self._bodies[key] = body
+        if before is None or bodies.leads(before) != bodies.leads(body):
+            self._shut(key, f"{bodies.shown(key)} was changed just now")
         return True
+
+    def _gone(self, key: ConnectionKey, body: Resource) -> None:
+        """A connection is no more."""
+        del self._bodies[key]
+        self._secrets.note(key, body)
+        self._shut(key, self._absent(key))
+
+    def _shut(self, key: ConnectionKey, why: str) -> None:
+        """Nothing may be made any more in the account that a connection led to."""
+        if key in self._accounts:
+            self._accounts[key].shut(Shut(Waits.CONNECTION_NOT_READY, why))
 
     def secret(self, namespace: str, name: str) -> None:
         """A Secret changed, appeared or went."""
@@ -143,9 +161,11 @@ class Connections:
         for key in keys:
             self.queue.offer(key, priority=Priority.EDIT)
         looks = [asyncio.create_task(self.work(key), name=f"first look at {bodies.shown(key)}") for key in keys]
-        await asyncio.wait(looks, timeout=timeout_seconds)
-        for look in looks:
-            look.cancel()
+        try:
+            await asyncio.wait(looks, timeout=timeout_seconds)
+        finally:
+            for look in looks:
+                look.cancel()
         for error in await asyncio.gather(*looks, return_exceptions=True):
             if isinstance(error, Exception):
                 _log.info("a connection is looked at again: %s", type(error).__name__)
@@ -159,18 +179,19 @@ class Connections:
             elif key == DEFAULT_CONNECTION and self.flags is not None:
                 await self._attend_flags(self.flags)
             else:
-                self._forget(key)
+                await self._forget(key)
         except BaseException:
             self._stale.add(key)
             raise
 
     async def _current(self, key: ConnectionKey) -> Resource | None:
-        if key in self._stale and key in self._bodies:
+        known = self._bodies.get(key)
+        if key in self._stale and known is not None:
             live = await self.anchors.live(key)
-            if live is None:
-                del self._bodies[key]
-            else:
-                self._bodies[key] = live
+            if live is not None:
+                self._note(key, live)
+            elif self._bodies.get(key) is known:
+                self._gone(key, known)
         self._stale.discard(key)
         return self._bodies.get(key)
 
@@ -184,60 +205,60 @@ class Connections:
         if not going:
             body = await self.anchors.hold(body)
             self._note(key, body)
-        account, namespace = self._account(key), key[1] or self._namespace
-        before = account.door.shut
+        account, namespace, pause = self._account(key), key[1] or self._namespace, 0.0
         try:
             spec = bodies.parsed(body)
             if key[1] and not going:
-                status["apiKeySecret"] = await self._hold_secret(key, spec, status.get("apiKeySecret"))
+                status["apiKeySecret"] = spec.api_key.secret_key_ref.name
+                await self._secrets.hold(self.anchors, key, body, status["apiKeySecret"])
             found = await terms(spec, namespace, self.anchors.secrets, call_seconds=self._call_seconds)
             accepted = (body["metadata"].get("annotations") or {}).get(standing.ACCEPT)
-            status["account"] = await self._admit(key, account, found, {status.get("account"), accepted})
-            verdict = await self._standing(account, probe=bodies.wished(body, status))
+            same = lambda: self._bodies.get(key) is body  # noqa: E731 - asked once, where it counts
+            status["account"] = await self._admit(key, account, found, (status.get("account"), accepted), same)
+            verdict = await account.standing(probe=bodies.wished(body, status))
         except (Waiting, Stalled) as why:
-            verdict = standing.refusal(why)
+            verdict, pause = standing.refusal(why), getattr(why, "after_seconds", None) or 0.0
             account.shut(standing.shut(bodies.shown(key), verdict))
         if going:
             verdict = standing.blocked(users, verdict)
         await self._report(key, body, status, verdict)
-        self._come_back(key, account, verdict)
-        edited = body["metadata"].get("generation") != status.get("observedGeneration")
-        if edited or (account.door.shut is None and before is not None):
+        self._come_back(key, account, verdict, pause)
+        if body["metadata"].get("generation") != status.get("observedGeneration"):
             self._wake(self._index.waiting_for(key))
 
     async def _attend_flags(self, flags: Terms) -> None:
         """The same for the account that the flags name; what has to be remembered is on the operator's own Secret."""
-        account = self._account(DEFAULT_CONNECTION)
-        before = account.door.shut
+        account, pause = self._account(DEFAULT_CONNECTION), 0.0
+        same = lambda: self.flags is flags and DEFAULT_CONNECTION not in self._bodies  # noqa: E731 - as above
         try:
-            remembered = await self.anchors.remembered()
-            fingerprint = await self._admit(DEFAULT_CONNECTION, account, flags, remembered, eager=False)
-            if fingerprint not in remembered:
-                await self.anchors.remember(fingerprint)
-            verdict = await self._standing(account, probe=False)
+            trusted = await self.anchors.remembered()
+            await self._admit(DEFAULT_CONNECTION, account, flags, trusted, same, eager=False)
+            verdict = await account.standing(probe=False)
         except (Waiting, Stalled) as why:
-            verdict = standing.refusal(why)
+            verdict, pause = standing.refusal(why), getattr(why, "after_seconds", None) or 0.0
             account.shut(standing.shut("the operator's own connection", verdict))
         if verdict != self._said:
-            self._said = verdict
-            _log.log(
-                logging.INFO if verdict.ready else logging.WARNING,
-                "the operator's own connection: %s: %s",
-                verdict.reason,
-                verdict.message,
-            )
-        self._come_back(DEFAULT_CONNECTION, account, verdict)
-        if account.door.shut is None and before is not None:
-            self._wake(self._index.waiting_for(DEFAULT_CONNECTION))
+            self._said, level = verdict, logging.INFO if verdict.ready else logging.WARNING
+            _log.log(level, "the operator's own connection: %s: %s", verdict.reason, verdict.message)
+        self._come_back(DEFAULT_CONNECTION, account, verdict, pause)
 
     async def _admit(
-        self, key: ConnectionKey, account: Account, found: Terms, trusted: set[str | None], *, eager: bool = True
+        self,
+        key: ConnectionKey,
+        account: Account,
+        found: Terms,
+        trusted: tuple[str | None, str | None],
+        same: Callable[[], bool],
+        *,
+        eager: bool = True,
     ) -> str:
         """Use the terms, once it is sure that they lead to the account that holds what was made; their fingerprint.
 
-        `eager`: where nothing was made yet, see whether the service accepts the key.
+        `trusted` are the fingerprints of the last account and of one that a person accepted; `same` says whether the
+        terms are still those that count. `eager`: where nothing was made yet, see whether the service accepts the key.
 
         Raises:
+            Restart: the connection changed meanwhile, or something was made through it.
             Stalled: none of the objects is there; nothing may be recreated, nothing let go.
             Waiting: the service does not answer, or refuses the key.
         """
@@ -246,8 +267,18 @@ class Connections:
             ids = self._made(key)
             if (ids or eager) and not await account.holds(found, ids):
                 raise Stalled(Stalls.ACCOUNT_MISMATCH, standing.mismatch([known for _, known in ids], fingerprint))
+            if not ids and self._made(key):
+                raise Restart
+        if key == DEFAULT_CONNECTION and fingerprint != trusted[0]:
+            await self.anchors.remember(fingerprint)
+        if not same():
+            raise Restart
+        if fingerprint not in trusted:
             account.door.answered()
+        was_shut = account.door.shut is not None
         account.use(found)
+        if was_shut:
+            self._wake(self._index.waiting_for(key))
         return fingerprint
 
     def _made(self, key: ConnectionKey) -> list[tuple[Collection[Any], frozenset[str]]]:
@@ -257,21 +288,6 @@ class Connections:
             if entry.id is not None:
                 found.setdefault(entry.key[0], set()).add(entry.id)
         return [(KINDS[kind].api, frozenset(ids)) for kind, ids in found.items()]
-
-    async def _standing(self, account: Account, *, probe: bool) -> Verdict:
-        """How an open connection stands; a door that was refused or found nobody in is knocked at."""
-        door = account.door
-        due = door.refused is not None and door.probe_in_seconds == 0
-        if probe or due or door.unavailable is not None:
-            try:
-                await account.remote.probe()
-            except Waiting as why:
-                return standing.refusal(why)
-        if door.refused is not None:
-            return Verdict(Stalls.AUTHENTICATION_FAILED, door.refused)
-        if door.paused_until and door.monotonic() < door.paused_until + _QUIET_SECONDS:
-            return Verdict(Waits.RATE_LIMITED, "the service asks for pauses; calls are spread out")
-        return Verdict(Ready.CONNECTED, "the service accepts the key")
 
     async def _report(self, key: ConnectionKey, body: Resource, status: dict[str, Any], verdict: Verdict) -> None:
         """Write the status if it says something new."""
@@ -283,54 +299,35 @@ class Connections:
             if standing.is_news(before, verdict):
                 self._tell(body, str(verdict.reason), verdict.message, not verdict.ready)
 
-    def _come_back(self, key: ConnectionKey, account: Account, verdict: Verdict) -> None:
-        """Look again when it may be better; what waits for an edit or a Secret is told of those."""
+    def _come_back(self, key: ConnectionKey, account: Account, verdict: Verdict, pause: float) -> None:
+        """Look again when it may be better, after a pause; what waits for an edit or a Secret is told of those."""
         if verdict.ready:
             self.queue.succeeded(key)
             return
         now, door = self._world.monotonic(), account.door
-        if verdict.reason is Waits.RATE_LIMITED:
-            due = door.paused_until + _QUIET_SECONDS
+        if verdict.reason is Waits.RATE_LIMITED and door.shut is None:
+            due = max(now + 1.0, door.paused_until + QUIET_SECONDS)
         elif door.refused is not None and door.shut is None:
             due = now + max(1.0, door.probe_in_seconds)
         else:
-            due = now + self.queue.failed(key)
+            due = now + max(pause, self.queue.failed(key))
         self.queue.offer(key, priority=Priority.RETRY, due=due)
-
-    async def _hold_secret(self, key: ConnectionKey, spec: Spec, held: str | None) -> str:
-        """Keep the Secret of the key from going before the resources that need it; let go of one that is not used."""
-        name = spec.api_key.secret_key_ref.name
-        await self.anchors.hold_secret(key[1], name)
-        if held is not None and held != name:
-            await self._release_secret(key, held)
-        return name
-
-    async def _release_secret(self, key: ConnectionKey, name: str) -> None:
-        others = (b for k, b in self._bodies.items() if k != key and k[1] == key[1])
-        if not any((o.get("status") or {}).get("apiKeySecret") == name for o in others):
-            await self.anchors.release_secret(key[1], name)
 
     async def _let_go(self, key: ConnectionKey, body: Resource) -> None:
         """Nobody needs the connection: its Secret may go, and so may it."""
-        if (name := (body.get("status") or {}).get("apiKeySecret")) is not None:
-            await self._release_secret(key, name)
+        self._secrets.note(key, body)
+        await self._secrets.let_go(self.anchors, key)
         await self.anchors.release(body)
-        self._forget(key)
+        await self._forget(key)
 
-    def _forget(self, key: ConnectionKey) -> None:
-        if (account := self._accounts.get(key)) is not None:
-            account.shut(Shut(Waits.CONNECTION_NOT_READY, self._absent(key)))
+    async def _forget(self, key: ConnectionKey) -> None:
+        """There is no such connection any more."""
+        await self._secrets.let_go(self.anchors, key)
+        if (account := self._accounts.pop(key, None)) is not None:
+            account.retire(Shut(Waits.CONNECTION_NOT_READY, self._absent(key)))
 
     def _absent(self, key: ConnectionKey) -> str:
-        """What to say of a connection that there is not."""
-        if key[0] == "ClusterConnection" and not self._clusterwide:
-            text = "this operator watches chosen namespaces and uses no ClusterConnection"
-            return f"spec.connectionRef: {text}; name a Connection of this namespace"
-        if key == DEFAULT_CONNECTION:
-            text = "name a connection in spec.connectionRef, or make a ClusterConnection 'default'"
-            return f"there is no default connection: {text}"
-        where = " in this namespace" if key[1] else ""
-        return f"spec.connectionRef: there is no {bodies.shown(key)}{where}"
+        return bodies.absent(key, clusterwide=self._clusterwide)
 
     def _account(self, key: ConnectionKey) -> Account:
         if key not in self._accounts:

@@ -82,7 +82,9 @@ async def terms(spec: connections.Spec, namespace: str, secrets: Secrets, *, cal
     try:
         profile = profiles.parse(custom, "spec.customProfile") if custom else profiles.load(spec.profile or "neutral")
     except profiles.ProfileError as error:
-        raise Stalled(Stalls.INVALID_SPEC, shown(error)) from None
+        told = spec.custom_profile is None or spec.custom_profile.secret_key_ref is None
+        text_ = shown(error) if told else "spec.customProfile: what the Secret holds is not a profile"
+        raise Stalled(Stalls.INVALID_SPEC, text_) from None
     if spec.timeout is not None:
         timeout = spec.timeout.total_seconds()
         if timeout > call_seconds:
