@@ -63,6 +63,7 @@ def test_every_metric_is_documented_and_every_documented_one_exists() -> None:
     metrics = Metrics()
     metrics.watch_queue(lambda: Snapshot(ready={Priority.EDIT: 0}, running=0, scheduled=0, oldest_seconds=0.0))
     metrics.watch_resources(lambda: {("TLSEdge", "True"): 1})
+    metrics.watch_connections(lambda: {("Connection", "Connected"): 1})
     metrics.watch_leader(lambda: True)
     families = {family.name for family in metrics.registry.collect() if family.name.startswith("edge_operator_")}
 

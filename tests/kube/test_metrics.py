@@ -10,7 +10,8 @@ from edge_operator.kube.transport import Call
 
 NAMES = """
 edge_operator_abandoned_total edge_operator_api_call_seconds_bucket edge_operator_api_calls_total
-edge_operator_cluster_requests_total edge_operator_cluster_writes_total edge_operator_drift_corrections_total
+edge_operator_cluster_requests_total edge_operator_cluster_writes_total edge_operator_connections
+edge_operator_drift_corrections_total
 edge_operator_events_total edge_operator_info edge_operator_leader edge_operator_orphaned
 edge_operator_queue_oldest_seconds
 edge_operator_queue_ready edge_operator_queue_running edge_operator_queue_scheduled
@@ -34,6 +35,7 @@ def full() -> Metrics:
     metrics.event("created")
     metrics.watch_queue(lambda: Snapshot({Priority.EDIT: 2, Priority.RETRY: 0, Priority.RESYNC: 1}, 3, 4, 5.5))
     metrics.watch_resources(lambda: {("HTTPSEdge", "True"): 7, ("HTTPSEdge", "False"): 1})
+    metrics.watch_connections(lambda: {("Connection", "AuthenticationFailed"): 2})
     metrics.watch_leader(lambda: True)
     return metrics
 
@@ -61,6 +63,7 @@ def test_the_names_are_the_documented_ones() -> None:
         ("edge_operator_queue_scheduled", 4),
         ("edge_operator_queue_oldest_seconds", 5.5),
         ('edge_operator_resources{kind="HTTPSEdge",ready="True"}', 7),
+        ('edge_operator_connections{kind="Connection",reason="AuthenticationFailed"}', 2),
         ("edge_operator_leader", 1),
         ('edge_operator_orphaned{kind="HTTPSEdge"}', 2),
         ('edge_operator_recoveries_total{kind="HTTPSEdge",outcome="adopted"}', 1),

@@ -137,6 +137,10 @@ class Metrics:
         """Show how many resources there are by (kind, "True" | "False" | "Unknown")."""
         self.registry.register(_Asked(lambda: _resources(counts())))
 
+    def watch_connections(self, counts: Callable[[], Mapping[tuple[str, str], int]]) -> None:
+        """Show how many connections there are by (kind, reason of their Ready condition)."""
+        self.registry.register(_Asked(lambda: _connections(counts())))
+
     def watch_leader(self, leading: Callable[[], bool]) -> None:
         """Show whether this replica acts."""
         gauge = Gauge("edge_operator_leader", "1 while this replica acts, else 0.", registry=self.registry)
@@ -197,6 +201,17 @@ def _resources(counts: Mapping[tuple[str, str], int]) -> Iterable[Metric]:
     )
     for (kind, ready), count in sorted(counts.items()):
         family.add_metric([kind, ready], count)
+    yield family
+
+
+def _connections(counts: Mapping[tuple[str, str], int]) -> Iterable[Metric]:
+    family = GaugeMetricFamily(
+        "edge_operator_connections",
+        "Connections by kind and the reason of their Ready condition.",
+        labels=["kind", "reason"],
+    )
+    for (kind, reason), count in sorted(counts.items()):
+        family.add_metric([kind, reason], count)
     yield family
 
 

@@ -161,6 +161,7 @@ class Operator:
         metrics.METRICS.watch_queue(self.queue.snapshot)
         metrics.METRICS.watch_leader(lambda: self.leadership.leading)
         metrics.METRICS.watch_resources(self._counts)
+        metrics.METRICS.watch_connections(self.connections.counts)
 
     async def run(self) -> int:
         """Start, act until stopped, end in order; the exit code."""
