@@ -174,7 +174,7 @@ def _together(time: float, grace_seconds: float) -> float:
 _UNKNOWN = (
     "a creation may have arrived, and the connection keeps owner markers off, so nobody can tell: "
     "look into the account; if the object is there, delete it or adopt it by externalID in a new resource; "
-    "then take the annotation {claim} off, and it is created anew"
+    "then take the annotation {claim} off, and it is created anew, or let go if it is being deleted"
 )
 
 
@@ -194,9 +194,9 @@ async def recover(line: Pass, recorded: Recorded, published: Published | None) -
     key = recorded.claim or (f"{foreign.uid}.{foreign.nonce}" if foreign is not None else "")
     if not recorded.unspent or copied or line.memory.settled == key:
         return ()
-    if not line.identity.marked:
-        if not key:
-            return ()  # somebody took the claim off, as the message asks
+    if not key and not line.identity.marked:
+        return ()  # somebody took the claim off, as the message asks
+    if not state.is_marked(key):  # whether the connection has markers now tells nothing of what was sent then
         raise Stalled(Stalls.CREATE_OUTCOME_UNKNOWN, _UNKNOWN.format(claim=state.CLAIM))
     now = line.world.monotonic()
     ripe = _together(line.memory.claim_seen.setdefault(key, now) + line.grace_seconds, line.grace_seconds)

@@ -32,7 +32,7 @@ class Policies(Part):
     """How the operator treats the remote object."""
 
     connection_ref: Annotated[ConnectionRef | None, Local()] = None
-    """Connection whose account holds the remote object; the default one when left out. Fixed once there is an id."""
+    """Connection whose account holds the remote object; the default one when left out. Fixed once creation began."""
     external_id: Annotated[RemoteID | None, Local(), Immutable()] = None
     """Adopt exactly this remote object instead of creating one; needs an explicit deletionPolicy."""
     deletion_policy: Annotated[Literal["Delete", "Retain"] | None, Local()] = None

@@ -89,7 +89,7 @@ async def propose(line: Pass, resource: Resource) -> Proposal:
     sight = await observe(line, wanted, recorded, resource, None)
     progress = Progress(resource, recorded)
     progress.see(sight, wanted, line.world.now())
-    todo = plan.plan(wanted, progress.recorded, sight, line.world.now(), line.world.nonce())
+    todo = plan.plan(wanted, progress.recorded, sight, line.world.now(), line.identity.nonce(line.world.nonce()))
     anew = any(isinstance(operation, Create) for operation in todo.operations)
     return Proposal(todo, recorded.id if anew and not sight.missing else None)
 
@@ -100,7 +100,7 @@ def _plan(line: Pass, wanted: Desired, progress: Progress, sight: Sight) -> tupl
     wished = state.requested(meta) not in (None, status.get("lastHandledReconcileAt"))
     if wished or status.get("observedGeneration") != meta.get("generation"):
         line.memory.healing.forget()
-    nonce, now = line.world.nonce(), line.world.now()
+    nonce, now = line.identity.nonce(line.world.nonce()), line.world.now()
     todo = plan.plan(wanted, progress.recorded, sight, now, nonce)
     if not todo.operations:
         return todo, None
@@ -148,6 +148,13 @@ def _parse(line: Pass, resource: Resource) -> Policies:
             for e in error.errors(include_input=False, include_url=False)
         ]
         raise Stalled(Stalls.INVALID_SPEC, shown("; ".join(found), 900)) from None
+    written = references.connection(line.identity.namespace, resource.get("spec") or {})
+    if (began := state.through(resource) or written) != written:
+        raise Stalled(
+            Stalls.IMMUTABLE_FIELD_CHANGED,
+            f"spec.connectionRef: fixed once a creation has begun, here through {began[0]} {began[2]!r}; "
+            "name that one again, or delete and create the resource",
+        )
     if spec.external_id is not None and not spec.external_id.startswith(line.kind.api.prefix):
         raise Stalled(
             Stalls.INVALID_SPEC,

@@ -71,7 +71,7 @@ def test_every_metric_is_documented_and_every_documented_one_exists() -> None:
 
 
 def test_every_annotation_is_documented() -> None:
-    for annotation in (state.CLAIM, state.PAUSED, state.ABANDON, state.ROTATE, *state.REQUESTED):
+    for annotation in (state.CLAIM, state.THROUGH, state.PAUSED, state.ABANDON, state.ROTATE, *state.REQUESTED):
         assert f"`{annotation.removeprefix('edge-operator.dev/')}" in OPERATIONS
     assert state.FINALIZER in OPERATIONS
 

@@ -120,7 +120,7 @@ class FakeCluster:
         def change(meta: Object) -> None:
             if state.FINALIZER not in meta.setdefault("finalizers", []):
                 meta["finalizers"].append(state.FINALIZER)
-            meta.setdefault("annotations", {})[state.CLAIM] = f"{meta['uid']}.{nonce}"
+            meta.setdefault("annotations", {}).update(state.claim(resource, nonce))
 
         meta = resource["metadata"]
         said = f"PATCH {kind.name}/{meta['name']} finalizer, claim {nonce}"

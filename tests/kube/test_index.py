@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from edge_operator.engine import state
 from edge_operator.engine.references import Referent
 from edge_operator.kinds import KINDS
 from edge_operator.kube.index import Index, Key
@@ -146,3 +147,24 @@ def test_a_status_under_the_claim_of_another_resource_gives_no_id_to_refer_to() 
     index = indexed(resource(BACKEND, 1, id_="bkdfo_1", **claimed))
 
     assert index.referent("default", BACKEND[::2]) == Referent(None)
+
+
+def test_a_creation_that_began_through_a_connection_keeps_the_resource_there() -> None:
+    """Its deletion, too, goes to the account in which the object is, or may be."""
+    first, second = ("Connection", "default", "first"), ("ClusterConnection", "", "second")
+    found = resource(EDGE, 7)
+    found["spec"]["connectionRef"] = {"name": "first"}
+    index = indexed(found)
+    found["metadata"]["annotations"] = state.claim(found, "n")
+    found["metadata"] |= {"generation": 2, "resourceVersion": "8"}
+    found["spec"]["connectionRef"] = {"kind": "ClusterConnection", "name": "second"}
+    index.observe(KINDS["TCPEdge"], found)
+
+    assert [e.key for e in index.using(first)] == [EDGE]
+    assert [e.key for e in index.using(second)] == []
+
+    found["metadata"]["annotations"][state.CLAIM] = "uid-of-the-original.n"
+    found["metadata"] |= {"generation": 3, "resourceVersion": "9"}
+    index.observe(KINDS["TCPEdge"], found)
+
+    assert [e.key for e in index.using(second)] == [EDGE], "a copy has nothing there"

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from edge_operator.declare import Body, Issued, Managed, Token, Uploaded
-from edge_operator.engine import compare, issue, marker, order, token, upload, verdict
+from edge_operator.engine import compare, issue, marker, order, state, token, upload, verdict
 from edge_operator.engine.operations import (
     Claim,
     Create,
@@ -167,6 +167,8 @@ def create(
     It is taken again for that, which writes nothing new, but fails where it was spent meanwhile.
     """
     reuse = recorded.claim if recorded.unspent and recorded.finalizer and not anew else None
+    if reuse is not None and state.is_marked(reuse) is not desired.identity.marked:
+        reuse = None
     body = {**desired.body(reuse or nonce), **(extra or {})}
     return Claim(reuse or nonce), Create(body, desired.path, key, overlap)
 

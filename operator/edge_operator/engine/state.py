@@ -8,12 +8,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from edge_operator.declare import GROUP, Body, Kind, TLSSecretRef
-from edge_operator.engine import compare, digests, marker, project
+from edge_operator.engine import compare, digests, marker, project, references
 from edge_operator.engine.operations import KeyPair, Path
 from edge_operator.engine.project import Bindings, Field
+from edge_operator.engine.references import ConnectionKey
 from edge_operator.policies import Policies
 
 CLAIM = f"{GROUP}/claim"
+THROUGH = f"{GROUP}/claimed-through"
+"""Annotation beside the claim: the connection in whose account the object is, or may be: "Connection/main"."""
+UNMARKED = "-unmarked"
+"""The end of a nonce under which an object is made that does not name its owner."""
 REMEMBERED = ("id", "nonce", "path", "previous", "applied")
 """What of a status says which remote objects are the resource's, and what they hold."""
 FINALIZER = f"{GROUP}/remote-object"
@@ -34,6 +39,10 @@ class Identity:
     key: bytes = field(repr=False)
     marked: bool = True
     """Whether remote objects name their owner."""
+
+    def nonce(self, fresh: str) -> str:
+        """A nonce for a claim; it tells whether an object that is made under it names its owner."""
+        return fresh if self.marked else f"{fresh}{UNMARKED}"
 
     def owner(self, nonce: str) -> marker.Owner:
         """The owner that the remote object's marker names."""
@@ -150,6 +159,28 @@ class Recorded:
     def without_previous(self, ids: frozenset[str]) -> Recorded:
         """The same without these predecessors."""
         return replace(self, previous=tuple(p for p in self.previous if p.id not in ids))
+
+
+def claim(resource: Mapping[str, Any], nonce: str) -> dict[str, str]:
+    """The annotations of a claim."""
+    meta = resource["metadata"]
+    kind, _, name = through(resource) or references.connection(meta["namespace"], resource.get("spec") or {})
+    return {CLAIM: f"{meta['uid']}.{nonce}", THROUGH: f"{kind}/{name}"}
+
+
+def through(resource: Mapping[str, Any]) -> ConnectionKey | None:
+    """The connection that the resource's own claim was made for, whatever its spec says now; None without a claim."""
+    meta = resource["metadata"]
+    annotations = meta.get("annotations") or {}
+    uid, (kind, _, name) = annotations.get(CLAIM, "").partition(".")[0], annotations.get(THROUGH, "").partition("/")
+    if uid != meta["uid"] or not name or kind not in ("Connection", "ClusterConnection"):
+        return None
+    return (kind, "" if kind == "ClusterConnection" else meta["namespace"], name)
+
+
+def is_marked(nonce: str) -> bool:
+    """Whether what is made under a nonce names its owner."""
+    return not nonce.endswith(UNMARKED)
 
 
 def own_status(resource: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -107,9 +107,8 @@ class KubeCluster:
         finalizers = [*(meta.get("finalizers") or ())]
         if state.FINALIZER not in finalizers:
             finalizers.append(state.FINALIZER)
-        return await self._patch_metadata(
-            kind, resource, {"finalizers": finalizers, "annotations": {state.CLAIM: f"{meta['uid']}.{nonce}"}}
-        )
+        annotations = state.claim(resource, nonce)
+        return await self._patch_metadata(kind, resource, {"finalizers": finalizers, "annotations": annotations})
 
     async def publish(
         self, kind: Kind[Any], resource: Resource, secret: str, id_: str, data: Mapping[str, str]

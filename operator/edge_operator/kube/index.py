@@ -119,7 +119,7 @@ class Index:
         self._identify(entry, status.get("id"))
         rivals: frozenset[Key] = frozenset()
         if edited:
-            self._point(kind, entry, resource.get("spec") or {})
+            self._point(kind, entry, resource.get("spec") or {}, state.through(resource))
             rivals = self._rivals(entry)
         if before == (entry.id, entry.deleting) and same:
             return Change(news=True, edited=edited, wake=rivals)
@@ -199,8 +199,11 @@ class Index:
             self._by_id.setdefault(id_, set()).add(entry.key)
         entry.id, entry.good = id_, None
 
-    def _point(self, kind: Kind[Any], entry: Entry, spec: Mapping[str, Any]) -> None:
-        """Note what a spec points at. An invalid spec points at nothing; the line says why it is invalid."""
+    def _point(self, kind: Kind[Any], entry: Entry, spec: Mapping[str, Any], through: ConnectionKey | None) -> None:
+        """Note what a spec points at. An invalid spec points at nothing; the line says why it is invalid.
+
+        `through` is the connection that it had when a creation began: there the object is, or may be.
+        """
         self._unpoint(entry)
         namespace = entry.key[1]
         try:
@@ -217,7 +220,7 @@ class Index:
             self._adopting.setdefault(entry.external, set()).add(entry.key)
         if kind.outputs:
             entry.writes = spec.get("secretName") or verdict.default_secret(kind, entry.key[2])
-        entry.connection = references.connection(namespace, spec)
+        entry.connection = through or references.connection(namespace, spec)
         self._through.setdefault(entry.connection, set()).add(entry.key)
         for named in entry.names:
             self._pointing.setdefault((named[0], namespace, named[1]), set()).add(entry.key)

@@ -211,7 +211,7 @@ async def _preview(
         return Preview(name, ("is paused by annotation; nothing would be done",), obstacle=True)
     identity = Identity(cluster.id, meta["namespace"], meta["name"], resource["metadata"]["uid"], cluster.digest_key)
     try:
-        through = references.connection(meta["namespace"], resource["spec"])
+        through = state.through(resource) or references.connection(meta["namespace"], resource["spec"])
         remote = await accounts.remote(through, meta["namespace"])
         line = Pass(kind, identity, Memory(), remote, cluster, System(), 0.0)
         found = await propose(line, resource)
