@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
+from edge_operator.api import profiles
 from edge_operator.door import Door
 from edge_operator.engine.references import ConnectionKey
 from edge_operator.kinds import COMPANIONS, KINDS
@@ -19,6 +20,7 @@ from edge_operator.kube.bootstrap import DIGEST_SECRET
 from edge_operator.kube.cluster import path
 from edge_operator.kube.connections import Connections
 from edge_operator.kube.index import Index, Key
+from edge_operator.kube.terms import Terms
 from edge_operator.kube.world import System
 
 from .apiserver import serving
@@ -28,7 +30,7 @@ MAIN: ConnectionKey = ("Connection", "a", "main")
 KIND = "FailoverBackend"
 
 
-async def _nothing(what: str) -> None:
+async def nothing(what: str) -> None:
     """No disturbance."""
 
 
@@ -39,7 +41,7 @@ class Cluster:
         self.objects: dict[str, JSON] = {}
         self.version = 0
         self.log: list[str] = []
-        self.before: Callable[[str], Awaitable[None]] = _nothing
+        self.before: Callable[[str], Awaitable[None]] = nothing
 
     def put(self, at: str, body: JSON) -> JSON:
         self.version += 1
@@ -114,7 +116,7 @@ class Service:
         self.url = ""
         self.accounts: dict[str, list[str]] = {"key-a": [], "key-b": []}
         self.calls: list[str] = []
-        self.before: Callable[[str], Awaitable[None]] = _nothing
+        self.before: Callable[[str], Awaitable[None]] = nothing
         self.refuses: dict[str, tuple[int, dict[str, str]]] = {}
         """Status and headers of the answer, by method and path."""
 
@@ -178,6 +180,10 @@ class Scene:
 
     def finalizers(self, name: str = "account") -> Sequence[str]:
         return self.cluster.objects[paths.secret("a", name)]["metadata"].get("finalizers") or ()
+
+    def terms(self, key: str) -> Terms:
+        """Terms as the operator's flags may state them."""
+        return Terms(self.service.url, key, profiles.load("neutral"), call_seconds=5.0, concurrency=4)
 
     def at(self, key: ConnectionKey = MAIN) -> str:
         return path(COMPANIONS[key[0]], key[1], key[2])

@@ -8,24 +8,17 @@ import time
 
 import pytest
 
-from edge_operator.api import profiles
 from edge_operator.engine import standing
-from edge_operator.engine.operations import Restart, Waiting
+from edge_operator.engine.operations import Restart
 from edge_operator.engine.references import DEFAULT_CONNECTION
-from edge_operator.kinds import KINDS
 from edge_operator.kube import errors, paths
 from edge_operator.kube.anchors import ACCOUNT, SECRET_FINALIZER
 from edge_operator.kube.bootstrap import DIGEST_SECRET
-from edge_operator.kube.terms import Terms
 
-from .connected import KIND, MAIN, Scene, scene
+from .connected import KIND, MAIN, nothing, scene
 
 REF = {"name": "main"}
 LIST = "GET /backends/failover"
-
-
-def flags(found: Scene, key: str) -> Terms:
-    return Terms(found.service.url, key, profiles.load("neutral"), call_seconds=5.0, concurrency=4)
 
 
 # What goes through a connection is woken -------------------------------------------------------
@@ -88,10 +81,6 @@ async def test_a_pass_does_not_open_a_door_that_an_edit_shut_meanwhile():
         with pytest.raises(Restart):
             await found.work()
         assert found.key_in_use() is None
-
-
-async def nothing(_: str) -> None:
-    """No disturbance."""
 
 
 async def test_a_live_read_shuts_the_door_like_an_event_does():
@@ -157,7 +146,7 @@ async def test_what_was_made_while_an_account_was_looked_at_counts():
 
 async def test_flags_are_not_used_at_once_for_what_a_cluster_connection_made():
     async with scene(connected=False) as found:
-        found.connections.use_flags(flags(found, "key-a"))
+        found.connections.use_flags(found.terms("key-a"))
         await found.work(DEFAULT_CONNECTION)
         assert found.key_in_use(DEFAULT_CONNECTION) == "key-a"
         found.secret(key="key-b", namespace="op")
@@ -174,10 +163,10 @@ async def test_flags_are_not_used_at_once_for_what_a_cluster_connection_made():
 
 async def test_flags_that_return_to_an_account_that_was_left_are_looked_at():
     async with scene(connected=False) as found:
-        found.connections.use_flags(flags(found, "key-a"))
+        found.connections.use_flags(found.terms("key-a"))
         await found.work(DEFAULT_CONNECTION)
         found.resource("made", "bkdfo_a")
-        moved = flags(found, "key-b")
+        moved = found.terms("key-b")
         at = paths.secret("op", DIGEST_SECRET)
         annotations = {standing.ACCEPT: moved.fingerprint(b"digest key")}
         await found.cluster.merge_patch(at, {"metadata": {"annotations": annotations}})
@@ -185,7 +174,7 @@ async def test_flags_that_return_to_an_account_that_was_left_are_looked_at():
         await found.work(DEFAULT_CONNECTION)
         assert found.key_in_use(DEFAULT_CONNECTION) == "key-b", "as a person said"
         assert found.cluster.objects[at]["metadata"]["annotations"][ACCOUNT] == moved.fingerprint(b"digest key")
-        found.connections.use_flags(flags(found, "key-a"))
+        found.connections.use_flags(found.terms("key-a"))
         await found.work(DEFAULT_CONNECTION)
         assert found.key_in_use(DEFAULT_CONNECTION) is None
 
@@ -299,81 +288,3 @@ async def test_first_looks_end_with_the_leadership():
         await asyncio.sleep(0)
         assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("first look")]
         forever.set()
-
-
-# Clients that are replaced ---------------------------------------------------------------------
-
-
-async def test_a_list_that_is_under_way_ends_although_the_key_is_replaced_and_is_read_anew():
-    async with scene() as found:
-        remote = found.connections.remote(MAIN, "a")
-        held, begun = asyncio.Event(), asyncio.Event()
-
-        async def wait(what: str) -> None:
-            if what == LIST and not begun.is_set():
-                begun.set()
-                await held.wait()
-
-        found.service.accounts |= {"key-a": ["bkdfo_1"], "key-b": ["bkdfo_1", "bkdfo_2"]}
-        found.service.before = wait
-        listing = asyncio.create_task(remote.listing(KINDS[KIND].api, 0.0))
-        await begun.wait()
-        old = remote.client
-        found.secret(key="key-b")
-        found.event(found.connect(timeout="1s"))
-        await found.work()
-        assert remote.client is not old
-        assert remote.uses(old)
-        held.set()
-        assert set((await listing).objects) == {"bkdfo_1", "bkdfo_2"}, "not what the account of before held"
-        assert not remote.uses(old)
-
-
-async def test_a_late_refusal_of_the_old_key_says_nothing_of_the_new_one():
-    async with scene() as found:
-        remote = found.connections.remote(MAIN, "a")
-        held, begun = asyncio.Event(), asyncio.Event()
-
-        async def wait(what: str) -> None:
-            if what.endswith("bkdfo_1"):
-                begun.set()
-                await held.wait()
-
-        found.service.before = wait
-        reading = asyncio.create_task(remote.read(KINDS[KIND], "bkdfo_1", {}))
-        await begun.wait()
-        found.secret(key="key-b")
-        await found.work()
-        del found.service.accounts["key-a"]
-        held.set()
-        with pytest.raises(Waiting, match="replaced meanwhile"):
-            await reading
-        assert found.door().refused is None
-
-
-# What is said ----------------------------------------------------------------------------------
-
-
-async def test_a_profile_in_a_secret_is_not_quoted():
-    async with scene() as found:
-        at = {"secretKeyRef": {"name": "account", "key": "api-key"}}
-        found.secret(key="{canary: *hunter2")
-        found.event(found.connect(customProfile=at))
-        await found.work()
-        assert found.reason() == "InvalidSpec"
-        assert "hunter2" not in str(found.status())
-        assert "canary" not in str(found.status())
-
-
-async def test_connections_are_counted_by_how_they_stand():
-    async with scene() as found:
-        assert found.connections.counts() == {("Connection", "Connected"): 1}
-        found.event(found.connect(("Connection", "a", "new"), uid="u2"), "ADDED")
-        found.connections.use_flags(flags(found, "canary-refused"))
-        found.resource("made", "bkdfo_1")
-        await found.work(DEFAULT_CONNECTION)
-        assert found.connections.counts() == {
-            ("Connection", "Connected"): 1,
-            ("Connection", "Unknown"): 1,
-            ("flags", "AuthenticationFailed"): 1,
-        }

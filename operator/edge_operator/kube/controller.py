@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from edge_operator.declare import Companion, CustomResource, Kind
 from edge_operator.door import URGENT, USUAL, NotLeading, urgency
 from edge_operator.engine.operations import Restart, shown
-from edge_operator.engine.reasons import Events
+from edge_operator.engine.reasons import Events, Waits
 from edge_operator.engine.state import Identity
 from edge_operator.kube import drift, errors, metrics
 from edge_operator.kube.client import KubeAPI
@@ -109,8 +109,10 @@ class Controller:
         snapshot, entry.snapshot = entry.snapshot, None
         urgency.set(URGENT if entry.urgent else USUAL)
         entry.urgent = False
+        barred = False
         try:
             resource = await self._current(entry)
+            barred = self._barred(entry)
             outcome = await reconcile(self._line(entry), resource, snapshot) if resource else None
         except Restart:
             entry.body = None
@@ -131,6 +133,9 @@ class Controller:
                 metrics.reconciled(key[0], outcome.reason, time.perf_counter() - started)
                 _count(key[0], outcome)
                 self._done(entry, snapshot, outcome)
+                if (barred or _waits_for_connection(outcome)) and not (outcome.ready or self._barred(entry)):
+                    # It was not among those that the connection woke, because its pass was not over.
+                    self.queue.offer(key, priority=Priority.RETRY)
 
     async def _attend(self, attendant: Attendant, key: Key) -> None:
         """One pass of a companion's resource."""
@@ -161,6 +166,10 @@ class Controller:
         change = self._index.observe(kind, live, dirty=False)
         self.wake(change.wake)
         return live
+
+    def _barred(self, entry: Entry) -> bool:
+        """Whether the resource's connection cannot be used, or not by it."""
+        return self.connections.remote(entry.connection, entry.key[1]).door.shut is not None
 
     def _line(self, entry: Entry) -> Pass:
         kind, namespace, name = entry.key
@@ -202,6 +211,11 @@ class Controller:
 
     def _failed(self, key: Key) -> None:
         self.queue.offer(key, priority=Priority.RETRY, due=self._world.monotonic() + self.queue.failed(key))
+
+
+def _waits_for_connection(outcome: Outcome) -> bool:
+    """Whether nothing but its connection wakes the resource."""
+    return outcome.reason == str(Waits.CONNECTION_NOT_READY) and outcome.after_seconds is None
 
 
 def _priority(change: Change, *, watched: bool) -> Priority:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from edge_operator.api import profiles
+from edge_operator.api.errors import Misuse
 from edge_operator.kube.terms import Terms
 from edge_operator.settings import Settings
 
@@ -40,8 +41,8 @@ def read_key(file: Path) -> str:
 class Flags:
     """What the flags say of the default connection."""
 
-    def __init__(self, terms: Terms, key_file: Path) -> None:
-        self.terms, self._file = terms, key_file
+    def __init__(self, terms: Terms, key_file: Path, *, look_seconds: float = LOOK_SECONDS) -> None:
+        self.terms, self._file, self._look_seconds = terms, key_file, look_seconds
 
     @classmethod
     def of(cls, settings: Settings) -> Self | None:
@@ -69,15 +70,21 @@ class Flags:
         return cls(terms, settings.api_key_file)
 
     async def follow(self, use: Callable[[Terms], None]) -> None:
-        """Have a changed key used at once, for ever. While the file is unreadable, the old key stays in use."""
+        """Have a changed key used at once, for ever. While the file holds none, the old key stays in use."""
+        told = ""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(self._look_seconds)
             try:
-                key = await asyncio.to_thread(read_key, self._file)
-            except KeyUnreadable as why:
-                _log.warning("%s; the key that was read before stays in use", why)
+                terms = replace(self.terms, api_key=await asyncio.to_thread(read_key, self._file))
+                if terms != self.terms:
+                    terms.client(None, lambda _: None)  # so that what cannot be used is said here
+            except (KeyUnreadable, Misuse) as why:
+                if str(why) != told:
+                    _log.warning("%s; the key that was read before stays in use", why)
+                told = str(why)
                 continue
-            if key != self.terms.api_key:
-                self.terms = replace(self.terms, api_key=key)
+            told = ""
+            if terms != self.terms:
+                self.terms = terms
                 _log.info("the API key changed; the new one is in use")
                 use(self.terms)
