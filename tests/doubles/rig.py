@@ -205,7 +205,8 @@ class Rig(Hands):
 
     def account(self, resource: Object) -> int:
         """The number of the account that a resource's connection leads to."""
-        connection = references.connection(resource["metadata"]["namespace"], resource.get("spec") or {})
+        written = references.connection(resource["metadata"]["namespace"], resource.get("spec") or {})
+        connection = state.through(resource) or written
         return 0 if connection == references.DEFAULT_CONNECTION else 1
 
     def faults(self, *faults: Mapping[str, Any], account: int | None = None) -> None:

@@ -178,3 +178,13 @@ async def test_the_connection_stays_fixed_though_the_status_is_wiped():
         await rig.settle()
         assert rig.reason(KIND) == "ImmutableFieldChanged", rig.message(KIND)
         assert len(rig.remote(KIND)) == 1
+
+
+async def test_deletion_goes_to_the_account_where_a_creation_began():
+    async with Rig(accounts=2) as rig:
+        await lost(rig, marked=True)
+        rig.edit(KIND, connectionRef={"name": "second"})
+        rig.delete(KIND)
+        await rig.settle()
+        assert rig.api.get((KIND, "default", "example")) is None
+        assert rig.remote(KIND) == []
