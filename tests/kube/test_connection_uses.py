@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 import pytest
 
@@ -67,6 +68,21 @@ async def test_a_late_refusal_of_the_old_key_says_nothing_of_the_new_one():
         with pytest.raises(Waiting, match="replaced meanwhile"):
             await reading
         assert found.door().refused is None
+
+
+# Limits ----------------------------------------------------------------------------------------
+
+
+async def test_a_look_at_an_account_keeps_to_the_limit_too():
+    async with scene() as found:
+        account = found.connections._accounts[MAIN]
+        slow = dataclasses.replace(found.terms("key-b"), requests_per_minute=6)
+        found.service.calls.clear()
+        found.service.refuses[LIST] = (405, {})
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await account.holds(slow, [(KINDS[KIND].api, frozenset({"bkdfo_1"}))])
+        assert found.service.calls == [LIST]
 
 
 # What is said ----------------------------------------------------------------------------------

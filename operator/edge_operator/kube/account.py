@@ -8,6 +8,7 @@ from typing import Any
 
 from edge_operator.api.caller import Attempt
 from edge_operator.api.client import Client
+from edge_operator.api.retry import NEVER
 from edge_operator.api.wire import Collection
 from edge_operator.door import Door
 from edge_operator.engine import standing
@@ -62,9 +63,11 @@ class Account:
         Raises:
             Waiting, Stalled: the service does not answer, or refuses.
         """
-        client = terms.client(None, self._observer)
+        door = Door(self.door.monotonic)
+        door.allow(terms.concurrency, terms.requests_per_minute, terms.call_seconds)
+        client = terms.client(door.gate, self._observer, retry=NEVER)
         try:
-            remote = ManagementAPI(client, Door(self.door.monotonic))
+            remote = ManagementAPI(client, door)
             if not ids:
                 await remote.probe()
                 return True

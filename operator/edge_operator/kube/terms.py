@@ -15,7 +15,7 @@ from edge_operator.api.client import Client
 from edge_operator.api.errors import Misuse
 from edge_operator.api.exchange import Timeouts
 from edge_operator.api.profiles import Profile
-from edge_operator.api.retry import NEVER, RetryPolicy
+from edge_operator.api.retry import RetryPolicy
 from edge_operator.declare import TextInput
 from edge_operator.engine import references
 from edge_operator.engine.operations import Stalled, shown
@@ -44,8 +44,8 @@ class Terms:
         said = f"connection\0{self.url}\0{self.api_key}".encode()
         return hmac.new(key, said, hashlib.sha256).hexdigest()[:16]
 
-    def client(self, gate: Gate | None, observer: Callable[[Attempt], None]) -> Client:
-        """A client; one without a gate is for a probe, and repeats nothing.
+    def client(self, gate: Gate | None, observer: Callable[[Attempt], None], *, retry: RetryPolicy = RETRY) -> Client:
+        """A client; without a gate for nothing but to see whether one can be made.
 
         Raises:
             Misuse: base URL or key cannot be used.
@@ -56,7 +56,7 @@ class Terms:
             self.api_key,
             profile=self.profile,
             timeout=Timeouts(total_seconds=self.call_seconds),
-            retry=RETRY if gate else NEVER,
+            retry=retry,
             verify=ssl.create_default_context(cadata=self.ca_bundle) if self.ca_bundle else True,
             gate=gate,
             observer=observer,
