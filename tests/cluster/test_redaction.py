@@ -142,9 +142,10 @@ def test_secret_values_are_found_nowhere_but_in_secrets_and_at_the_service(
     wait_until(lambda: held(world, kinds) == {"second"}, "the new values at the service", SOON, 0.1)
 
     # What the service refuses it describes, and the message is passed on.
-    world.change_spec("HTTPSRoute", "route", {"match": "no-slash and spaces"})
+    nowhere = {"ref": {"id": "bkdwd_2yrt9ZkAqlNPxGdGEGsS0fYYjNj"}}
+    world.change_spec("HTTPSRoute", "route", {"backend": nowhere})
     assert message(world.until("HTTPSRoute", "route", "InvalidSpec"))
-    world.change_spec("HTTPSRoute", "route", {"match": "/"})
+    world.change_spec("HTTPSRoute", "route", {"backend": None})
     world.ready("HTTPSRoute", "route")
 
     # A key that is not text, a key that is absent, and an API key that is wrong.
