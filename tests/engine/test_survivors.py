@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from edge_operator.engine import brownfield, issue, marker, plan, references, token, verdict
+from edge_operator.declare import Kind, Module
+from edge_operator.engine import (
+    brownfield,
+    digests,
+    issue,
+    marker,
+    order,
+    plan,
+    references,
+    reported,
+    standing,
+    token,
+    verdict,
+)
+from edge_operator.engine.conditions import Verdict
 from edge_operator.engine.operations import PutModule, Stalled, Update
+from edge_operator.engine.reasons import Ready
 from edge_operator.engine.state import Published, Recorded, Sight, stamp
 from edge_operator.kinds import KINDS
 from engine.account import NOW, settled, wanted
@@ -115,3 +132,80 @@ def test_an_end_that_is_now_has_passed() -> None:
 )
 def test_a_connection_is_of_the_namespace_or_of_the_cluster(ref: object, key: tuple[str, str, str]) -> None:
     assert key == references.connection("team-a", {"connectionRef": ref})
+
+
+def test_a_place_is_shortened_only_where_the_marker_would_be_too_long() -> None:
+    def made(extra: int) -> marker.Owner:
+        return marker.owner("cluster-1", "uid-1", "nonce1", "default", "x" * extra)
+
+    longest = next(n for n in range(1, 254) if made(n + 1).place.startswith("sha256:"))
+
+    bytes_added = len(marker.attach('{"a":1}', made(longest)).encode()) - len(b'{"a":1}')
+    assert bytes_added == marker.LIMIT_BYTES
+
+
+def test_what_protects_goes_on_first_also_where_it_does_not_say_that_it_is_on() -> None:
+    guard = Module(protects=True)
+
+    ranks = [order._rank_on("mutual_tls", guard, value) for value in ({}, {"enabled": True}, {"enabled": False})]
+
+    assert ranks == [order._Rank.GUARDS_ON, order._Rank.GUARDS_ON, order._Rank.GUARDS_DISABLED]
+
+
+def test_a_change_goes_to_where_the_object_is_recorded() -> None:
+    desired = wanted(KINDS["HTTPSRoute"])
+    recorded = Recorded(id="edghtsrt_1", nonce="nonce1", path={"edge_id": "edghts_old"}, applied={"description": "-"})
+
+    found = plan.change(desired, recorded, Sight(answer={"id": "edghtsrt_1", "metadata": "x"}), "edghtsrt_1", "nonce2")
+
+    paths = [step.path for step in found.operations if isinstance(step, Update | PutModule)]
+    assert paths
+    assert {path["edge_id"] for path in paths} == {"edghts_old"}
+
+
+def test_a_digest_knows_neither_the_order_of_members_nor_how_letters_are_written() -> None:
+    made = [digests.digest(b"key", "uid", "oidc", value) for value in ({"a": "ä", "b": 1}, {"b": 1, "a": "ä"})]
+
+    assert made[0] == made[1] == digests.digest(b"key", "uid", "oidc", json.loads('{"a": "\\u00e4", "b": 1}'))
+    assert made[0] == "ANzr3P9UfBWQSn83"
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_every_member_of_a_status_says_what_it_is(kind: Kind[Any]) -> None:
+    def silent(tree: reported.Tree) -> list[str]:
+        return [m.name for m in tree if not m.description] + [name for m in tree for name in silent(m.inside or ())]
+
+    assert silent(reported.fields(kind)) == []
+
+
+def test_a_connection_without_a_generation_is_of_its_first() -> None:
+    status = standing.status({}, Verdict(Ready.CONNECTED, "yes"), {}, (), NOW)
+
+    assert status["observedGeneration"] == 1
+
+
+def _token(**more: Any) -> verdict.Verdict:
+    desired = wanted(KINDS["TunnelCredential"])
+    held = Published(ours=True, id="cr_1", keys=frozenset({"token"}), token="t")
+    given = {"recorded": Recorded(id="cr_1"), "sight": Sight(published=held), **more}
+    return token.verdict(desired, given["recorded"], given["sight"], NOW)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"recorded": Recorded()}, "first token"),
+        ({"sight": Sight(missing=True)}, "it vanished from the service"),
+        ({"sight": Sight()}, "its token is not in the Secret"),
+        (
+            {"sight": Sight(rotate=True, published=Published(True, "cr_1", frozenset({"token"}), token="t"))},
+            "rotation was asked for",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_cause_of_another_token_leads_to_one(given: dict[str, Any], why: str) -> None:
+    found = _token(**given)
+
+    assert (found.replace, found.why) == (True, why)
+    assert not _token().replace
