@@ -24,9 +24,9 @@ from edge_operator.engine import (
     verdict,
 )
 from edge_operator.engine.conditions import Verdict
-from edge_operator.engine.operations import PutModule, Stalled, Update
+from edge_operator.engine.operations import Delete, PutModule, Stalled, Update
 from edge_operator.engine.reasons import Ready
-from edge_operator.engine.state import Published, Recorded, Sight, stamp
+from edge_operator.engine.state import Previous, Published, Recorded, Sight, stamp
 from edge_operator.kinds import KINDS
 from engine.account import NOW, settled, wanted
 
@@ -209,3 +209,21 @@ def test_each_cause_of_another_token_leads_to_one(given: dict[str, Any], why: st
 
     assert (found.replace, found.why) == (True, why)
     assert not _token().replace
+
+
+def test_a_predecessor_that_goes_now_is_not_looked_for_again() -> None:
+    desired = wanted(KINDS["TunnelCredential"])
+    held = Published(ours=True, id="cr_2", keys=frozenset({"token", "id"}), token="t")
+    recorded = Recorded(
+        id="cr_2",
+        nonce="n",
+        claim="n",
+        finalizer=True,
+        applied=desired.applied,
+        previous=(Previous("cr_1", None, NOW, {}),),
+    )
+
+    todo = plan.plan(desired, recorded, Sight(published=held), NOW, "fresh")
+
+    assert Delete("cr_1", {}) in todo.operations
+    assert todo.due != NOW
