@@ -37,11 +37,11 @@ EventDestination         /event_destinations
 KINDS: Final = dict(line.split() for line in _KINDS.strip().splitlines())
 """The kind of custom resource for each collection of the API document."""
 
-SHOWN: Final[dict[str, str]] = {}
+SHOWN: Final = {"TunnelSession": "/tunnel_sessions"}
 """Resources that nobody's request makes: the kind, and the collection whose answers its status shows."""
-OTHERS: Final = frozenset({"Connection", "ClusterConnection"})
-"""Resources of which the document says nothing."""
-NOT_YET: Final = {"/tunnel_sessions": "sessions and orders to their agents have no resource yet"}
+OTHERS: Final = frozenset({"Connection", "ClusterConnection", "TunnelSessionCommand"})
+"""Resources made of no answer: of connections the document says nothing, an order is three of its operations."""
+NOT_YET: Final[dict[str, str]] = {}
 """Collections without a resource, each with the reason. A row that is no longer true fails."""
 
 _UINT32: Final = "0..4294967295"
