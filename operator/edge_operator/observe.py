@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from edge_operator.engine import ownership, state, verdict
 from edge_operator.engine.operations import Path, Stalled, Waiting
@@ -13,7 +14,7 @@ from edge_operator.engine.state import Desired, Foreign, Published, Recorded, Si
 from edge_operator.ports import Owned, Pass, Resource, Snapshot
 
 NEWBORN_SECONDS = 60.0
-"""What is due for renewal sooner after it was made lasts too short a time, or one of the two clocks is wrong."""
+"""What was due already when it was made lasts too short a time, or one of the two clocks is wrong; said for so long."""
 
 
 async def observe(
@@ -30,7 +31,8 @@ async def observe(
         raise ownership.taken(sight.answer["id"], who, line.identity, line.cluster.lives)
     asked = state.rotation(resource["metadata"], recorded.status)
     made, at = line.memory.made
-    newborn = made == (sight.found or recorded.id) and line.world.monotonic() - at < NEWBORN_SECONDS
+    age = line.world.monotonic() - at if made == (sight.found or recorded.id) else NEWBORN_SECONDS
+    newborn = timedelta(seconds=age) if age < NEWBORN_SECONDS else None
     return replace(sight, rotate=asked is not None and not _heeded(asked, sight), newborn=newborn)
 
 

@@ -227,3 +227,17 @@ def test_a_predecessor_that_goes_now_is_not_looked_for_again() -> None:
 
     assert Delete("cr_1", {}) in todo.operations
     assert todo.due != NOW
+
+
+@pytest.mark.parametrize(("age", "stalls"), [(None, False), (3, True), (4, True), (10, False)])
+def test_what_lasts_for_seconds_is_replaced_and_what_was_due_at_its_birth_is_not(age: int | None, stalls: bool) -> None:
+    """It was due four seconds ago."""
+    sight = Sight(newborn=None if age is None else timedelta(seconds=age))
+    end = NOW - timedelta(seconds=4)
+
+    if stalls:
+        with pytest.raises(Stalled, match="due for replacement already"):
+            verdict.overdue(end, sight, NOW)
+    else:
+        assert verdict.overdue(end, sight, NOW)
+    assert not verdict.overdue(NOW + timedelta(seconds=1), sight, NOW)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from edge_operator.declare import GROUP, Body, Kind, TLSSecretRef
@@ -249,8 +249,8 @@ class Sight:
     """The nonce of a found object for which this resource has no claim yet."""
     restored: bool = False
     """Whether the found object was that of a resource that is gone, whose place this one has."""
-    newborn: bool = False
-    """Whether it was made a moment ago. If it is due already, so would its successor be, and each that follows."""
+    newborn: timedelta | None = None
+    """How long ago it was made, if that is a moment. If it was due then, so would its successor be, and so on."""
 
 
 def requested(meta: Mapping[str, Any]) -> str | None:

@@ -54,11 +54,11 @@ def overdue(end: datetime | None, sight: Sight, now: datetime) -> bool:
     """Whether the time for a successor has come.
 
     Raises:
-        Stalled: it has come for what was made a moment ago, and would for each that follows.
+        Stalled: it had come when the object was made, a moment ago, and would for each that follows.
     """
     if end is None or now < end:
         return False
-    if sight.newborn:
+    if sight.newborn is not None and end <= now - sight.newborn:
         raise Stalled(
             Stalls.LIFETIME_TOO_SHORT,
             "what was made a moment ago is due for replacement already; compare this clock with that of the service, "

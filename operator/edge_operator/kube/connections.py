@@ -150,6 +150,8 @@ class Connections:
 
     def use_flags(self, flags: Terms) -> None:
         """What the operator's own flags say now."""
+        if self.flags is not None and DEFAULT_CONNECTION in self._accounts and DEFAULT_CONNECTION not in self._bodies:
+            self._accounts[DEFAULT_CONNECTION].shut(Shut(Waits.CONNECTION_NOT_READY, "the API key changed just now"))
         self.flags = flags
         self.queue.offer(DEFAULT_CONNECTION, priority=Priority.EDIT)
 
