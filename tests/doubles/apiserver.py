@@ -7,6 +7,7 @@ derived schemas, owner references. Whoever holds it holds the cluster's state; p
 from __future__ import annotations
 
 import itertools
+import marshal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -39,13 +40,9 @@ class Gone(Exception):
 
 
 def copied(value: T) -> T:
-    """A deep copy of JSON, several times faster than one of anything."""
-    same: Any = value
-    if isinstance(value, dict):
-        same = {key: copied(inner) for key, inner in value.items()}
-    elif isinstance(value, list | tuple):
-        same = [copied(inner) for inner in value]
-    return same  # type: ignore[no-any-return]  # JSON keeps its shape
+    """A deep copy of JSON, many times faster than one of anything."""
+    found: T = marshal.loads(marshal.dumps(value))  # noqa: S302  # what it wrote itself
+    return found
 
 
 @cache

@@ -15,6 +15,7 @@ DEATHS, PAIRS = 8, 10
 """So many pairs of each scenario in the common size."""
 BEHIND = [1, 2, 4] if schedules.NIGHTLY else [1, 2]
 
+pytestmark = pytest.mark.timeout(0 if schedules.NIGHTLY else 600)
 
 every = pytest.mark.parametrize(("kind", "scenario"), EVERY)
 
