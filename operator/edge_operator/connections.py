@@ -63,7 +63,7 @@ class Status(Conditioned):
     last_error: str | None = None
     """What went wrong last, kept after it is over."""
     unsupported_operations: Annotated[list[str] | None, Unordered()] = None
-    """Assumed operations that the service refused, such as "PUT /edges/https/{id}/tls_termination"."""
+    """Assumed operations that the service refused since the spec changed: "PUT /edges/https/{id}/tls_termination"."""
     api_key_secret: str | None = None
     """Name of the Secret that is kept from going while resources need the connection."""
     last_handled_reconcile_at: str | None = None

@@ -215,6 +215,8 @@ def test_a_connection_tells_of_operations_that_its_service_lacks(there: World, o
     wait_until(told, "the connection to tell", SOON)
     assert told() == ["PATCH /backends/failover/{id}"]
     other.faults()
+    there.change_spec("Connection", "main", {"concurrency": 3})
+    wait_until(lambda: told() is None, "the connection to look at its service anew", SOON)
 
 
 @pytest.mark.parametrize(

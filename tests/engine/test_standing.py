@@ -53,12 +53,20 @@ def test_the_last_error_is_kept_when_it_is_over():
     assert failed["lastError"] == "the service refuses the API key"
     assert failed["unsupportedOperations"] == ["PUT /a", "PUT /b"]
     assert {c["type"] for c in failed["conditions"]} == {"Ready", "Stalled"}
-    again = standing.status(failed, CONNECTED, META, failed["unsupportedOperations"], NOW)
+    again = standing.status(failed, CONNECTED, META, (), NOW)
     assert again["lastError"] == "the service refuses the API key"
     assert again["observedGeneration"] == 3
     assert {c["type"] for c in again["conditions"]} == {"Ready"}
     blocked = standing.status({}, standing.blocked([("TLSEdge", "a", "b")], CONNECTED), META, (), NOW)
     assert "lastError" not in blocked
+
+
+def test_what_a_service_lacks_stays_said_until_the_connection_is_another():
+    first = standing.status({}, CONNECTED, META, ["PUT /b"], NOW)
+    restarted = standing.status(first, CONNECTED, META, ["PUT /a"], NOW)
+    assert restarted["unsupportedOperations"] == ["PUT /a", "PUT /b"]
+    changed = standing.status(restarted, CONNECTED, {**META, "generation": META["generation"] + 1}, (), NOW)
+    assert "unsupportedOperations" not in changed
 
 
 @pytest.mark.parametrize(

@@ -52,13 +52,14 @@ def mismatch(ids: Iterable[Collection[str]], fingerprint: str) -> str:
 def status(
     before: Mapping[str, Any], verdict: Verdict, meta: Mapping[str, Any], unsupported: Iterable[str], now: datetime
 ) -> dict[str, Any]:
-    """The whole status of a connection."""
+    """The whole status of a connection. What the service lacked stays said until the spec is another."""
     generation = meta.get("generation", 1)
+    lacked = before.get("unsupportedOperations") or () if before.get("observedGeneration") == generation else ()
     after: dict[str, Any] = {**before, "observedGeneration": generation}
     after["conditions"] = conditions.conditions(verdict, before.get("conditions") or (), generation, now)
     if not verdict.ready and verdict.reason is not Waits.DELETION_BLOCKED:
         after["lastError"] = verdict.message
-    after["unsupportedOperations"] = sorted(unsupported)
+    after["unsupportedOperations"] = sorted({*lacked, *unsupported})
     return {k: v for k, v in after.items() if v not in ([], None)}
 
 

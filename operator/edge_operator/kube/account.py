@@ -42,6 +42,7 @@ class Account:
         if terms != self.terms:
             before = self.remote.use(terms.client(self.door.gate, self._observer))
             self.terms = terms
+            self.door.unsupported.clear()
             self.door.allow(terms.concurrency, terms.requests_per_minute, terms.call_seconds)
             self.door.probe_now()
             self._close_later(before, terms.call_seconds)

@@ -294,7 +294,7 @@ class Connections:
     async def _report(self, key: ConnectionKey, body: Resource, status: dict[str, Any], verdict: Verdict) -> None:
         """Write the status if it says something new."""
         before = body.get("status") or {}
-        unsupported = self._account(key).door.unsupported | set(status.get("unsupportedOperations") or ())
+        unsupported = self._account(key).door.unsupported
         after = standing.status(status, verdict, body["metadata"], unsupported, self._world.now())
         if patch := difference(before, after):
             self._note(key, await self.anchors.write_status(body, patch))
