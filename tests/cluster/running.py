@@ -414,7 +414,7 @@ def mine(events: Sequence[AuditEvent]) -> list[AuditEvent]:
     return [event for event in events if not event.housekeeping]
 
 
-def clear(world: World) -> None:
+def clear(world: World, within: float = SOON) -> None:
     """Delete every resource of the namespace as a user would, and wait until each is gone."""
 
     def left() -> list[str]:
@@ -424,4 +424,4 @@ def clear(world: World) -> None:
     world.service.faults()
     for kind in KINDS:
         world.cluster.request("DELETE", world.path(kind))
-    wait_until(lambda: not left(), "all resources to go", SOON, 0.05, lambda: str(left()))
+    wait_until(lambda: not left(), "all resources to go", within, 0.05, lambda: str(left()))
