@@ -28,7 +28,7 @@ derive: $(READY) ## Write CRDs, chart parts, samples and reference pages anew fr
 bench: $(READY) ## N=200 resources, LATENCY=50ms of the API, OUT=FILE.json.
 	@$(HARNESS).bench $(if $(N),--count $(N)) $(if $(LATENCY),--latency $(LATENCY)) $(if $(OUT),--out $(OUT))
 
-reliability: $(READY) ## Inject everything, count it, and write docs/reliability.md. EDGE_OPERATOR_SIZE=nightly: every pair.
+reliability: $(READY) ## Inject everything, count it, and write docs/reliability.md. EDGE_OPERATOR_SIZE=large, nightly: more of it.
 	@$(HARNESS).reliability $(ARGS)
 
 mutants: $(READY) ## Change engine/ one thing at a time and see that a test notices. COUNT=200 SEED=1: a sample; COUNT=0: all.

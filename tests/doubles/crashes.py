@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,16 +30,35 @@ OVERLAP_SECONDS = 30 * 3600.0
 STEADY = Scenario("steady", None, None)  # type: ignore[arg-type]  # only what is judged of it
 
 
+MANY = "many of all kinds"
+"""What the state machine tries."""
+
+
 @dataclass
 class Tally:
     """What was run, for the summary and for docs/reliability.md."""
 
     schedules: Counter[str] = field(default_factory=Counter)
-    """By kind."""
+    """By kind, as all that end in `of`."""
     injected: Counter[str] = field(default_factory=Counter)
     """By what was done; once for each time that it happened."""
+    injected_of: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
     """By invariant."""
+    checked_of: Counter[str] = field(default_factory=Counter)
+    violated_of: Counter[str] = field(default_factory=Counter)
+    kind: str = MANY
+    """What is being tried, for counting."""
+
+    def inject(self, what: Iterable[str]) -> None:
+        """Count what was done to the kind that is being tried."""
+        done = Counter(what)
+        self.injected += done
+        self.injected_of[self.kind] += done.total()
+
+    def figures(self) -> dict[str, dict[str, int]]:
+        """What was counted, as JSON."""
+        return {name: dict(counted) for name, counted in vars(self).items() if isinstance(counted, Counter)}
 
 
 TALLY = Tally()
@@ -48,6 +67,7 @@ TALLY = Tally()
 def hold(invariant: str, holds: bool, found: str = "") -> None:
     """Count that an invariant was looked at, and insist that it holds."""
     TALLY.checked[invariant] += 1
+    TALLY.checked_of[TALLY.kind] += 1
     assert holds, f"{invariant}: {found}"
 
 
@@ -63,6 +83,7 @@ class Begun:
 
 async def begun(kind: str, scenario: Scenario) -> Begun:
     """Prepare a scenario and run it once undisturbed."""
+    TALLY.kind = kind
     async with Rig() as rig:
         await scenario.prepare(rig)
         await rig.sleep(2 * GRACE_SECONDS)  # so that nothing is as young as the grace
@@ -74,9 +95,10 @@ async def begun(kind: str, scenario: Scenario) -> Begun:
         return Begun(kind, scenario, frozen, effects)
 
 
-async def survive(begun: Begun, schedule: Schedule, *, stale: int = 0) -> None:
-    """Run it with that schedule, effects counted from where `act` begins, and judge the end."""
+async def survive(begun: Begun, schedule: Schedule, *, stale: int = 0) -> int:
+    """How many fates were met of that schedule, counted from where `act` begins. The end is judged."""
     kind, scenario = begun.kind, begun.scenario
+    TALLY.kind = kind
     async with thaw(begun.frozen) as rig:
         ends: list[End] = [scenario.end]
         last: list[Object] = []
@@ -99,16 +121,16 @@ async def survive(begun: Begun, schedule: Schedule, *, stale: int = 0) -> None:
                 await rig.sleep(OVERLAP_SECONDS)
             await judge(rig, kind, scenario, ends, [o for o in last if o["kind"] == kind])
         except Exception as error:
+            TALLY.violated_of[kind] += 1
             told = "\n  ".join(rig.effects.log)
             what = {number: str(disturbance) for number, disturbance in schedule}
             raise AssertionError(
                 f"{kind}, {scenario}, {what}{f' {stale} behind' * bool(stale)}: {error!r}\n  {told}"
             ) from error
         TALLY.schedules[kind] += 1
-        TALLY.injected.update(str(fate) for _, fate in rig.effects.met)
-        TALLY.injected.update(str(meddling) for meddling in meddled)
-        if stale:
-            TALLY.injected[f"cache {stale} changes behind"] += 1
+        behind = [f"cache {stale} changes behind"] if stale else []
+        TALLY.inject([*(str(fate) for _, fate in rig.effects.met), *map(str, meddled), *behind])
+        return len(rig.effects.met)
 
 
 def _arrange(rig: Rig, kind: str, schedule: Schedule, ends: list[End]) -> list[Meddling]:

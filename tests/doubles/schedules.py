@@ -1,6 +1,6 @@
 """What is done to a scenario at which of its effects: every single thing, and every two of them, or a sample of those.
 
-The sample is the same for the same seed: EDGE_OPERATOR_SEED. EDGE_OPERATOR_SIZE=nightly leaves nothing out.
+The sample is the same for the same seed: EDGE_OPERATOR_SEED. EDGE_OPERATOR_SIZE is the size of the run.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 from doubles.effects import Fate
 from doubles.hands import NAMESPACE
@@ -19,7 +20,28 @@ from doubles.rig import Rig
 from edge_operator.kinds import KINDS
 
 SEED = int(os.environ.get("EDGE_OPERATOR_SEED", "1"))
-NIGHTLY = os.environ.get("EDGE_OPERATOR_SIZE", "") == "nightly"
+
+
+class Size(NamedTuple):
+    """How much is tried."""
+
+    pairs: int | None
+    """So many pairs of disturbances of each scenario; None for all."""
+    machine_runs: int
+    machine_steps: int
+    mishaps: int
+    """So many things happen to real processes."""
+
+
+SIZES = {
+    "common": Size(10, 200, 40, 100),
+    "large": Size(300, 1000, 50, 600),
+    "nightly": Size(None, 3000, 60, 2000),
+}
+SIZE_NAME = os.environ.get("EDGE_OPERATOR_SIZE") or "common"
+SIZE = SIZES[SIZE_NAME]
+TIMEOUT_SECONDS = 600 if SIZE_NAME == "common" else 0
+"""After so long one test is over; 0 for never."""
 
 _CLUSTER = (Fate.DIE_BEFORE, Fate.DIE_AFTER, Fate.CONFLICT, Fate.LOST_WRITE)
 _REMOTE = (Fate.DIE_BEFORE, Fate.DIE_AFTER, Fate.CUT_BEFORE, Fate.CUT_AFTER, Fate.FAULT_AFTER, Fate.GARBAGE_AFTER)
@@ -65,18 +87,11 @@ def pairs(kind: str, effects: Sequence[str]) -> Iterator[Schedule]:
                 yield ((number, first), second)
 
 
-def deaths(effects: Sequence[str]) -> Iterator[Schedule]:
-    """A death after one effect, and another after each of those that follow, in the next life."""
-    for first in range(1, len(effects) + 1):
-        for second in range(first + 1, len(effects) + _LATER + 1):
-            yield ((first, Fate.DIE_AFTER), (second, Fate.DIE_AFTER))
-
-
-def sample(name: str, of: Sequence[Schedule], size: int) -> Sequence[Schedule]:
-    """So many of them, the same for the same name and seed; all of them in the nightly size."""
-    if NIGHTLY or len(of) <= size:
+def sample(name: str, of: Sequence[Schedule]) -> Sequence[Schedule]:
+    """As many of them as the size says, the same for the same name and seed."""
+    if SIZE.pairs is None or len(of) <= SIZE.pairs:
         return of
-    return random.Random(f"{SEED} {name}").sample(of, size)
+    return random.Random(f"{SEED} {name}").sample(of, SIZE.pairs)
 
 
 def _fates(effect: str) -> tuple[Fate, ...]:

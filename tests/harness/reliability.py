@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,14 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
 MUTANTS = ROOT / "tests" / "harness" / "mutants.json"
 FIGURES = ROOT / "tests" / "harness" / "reliability.json"
-"""What the last run counted, for writing the page again without a run."""
+"""What the last run of each size counted, for writing the page again without a run."""
+SIZES = {"common": "Common size", "large": "Large size", "nightly": "Every pair"}
+COUNTED = {
+    "schedules": "schedules",
+    "injected_of": "faults injected",
+    "checked_of": "invariants checked",
+    "violated_of": "violations",
+}
 RUN = ("tests/line/test_crash.py", "tests/line/test_found_by_schedules.py", "tests/line/test_machine.py")
 
 
@@ -62,39 +70,55 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def page(figures: Mapping[str, Any], mutants: Mapping[str, Any] | None, rows: Sequence[Shown]) -> str:
-    """The whole page, from what a run counted."""
-    runs: dict[str, int] = figures["schedules"]
-    size = "the nightly size" if figures["nightly"] else f"the common size, seed {figures['seed']}"
+    """The whole page, from what the last run of each size counted."""
+    sizes = [size for size in SIZES if size in figures]
     return f"""<!-- written by tests/harness/reliability.py (make reliability), do not edit -->
 
 # Reliability
 
 What is injected into the operator, what has to hold afterwards, and what was found.
-The figures are of one run of `make reliability`, in {size}.
-`EDGE_OPERATOR_SEED` chooses other pairs and other runs of the state machine; \
-`EDGE_OPERATOR_SIZE=nightly` leaves no pair out.
 
-**{sum(runs.values())} schedules, {sum(figures["injected"].values())} faults injected, \
-{sum(figures["checked"].values())} checks, {figures["failed"]} violations.**
+- `make reliability` runs every single disturbance at every single effect, a death after every two effects, a sample \
+of the pairs of all disturbances and 200 runs of the state machine; `EDGE_OPERATOR_SEED` chooses others.
+- `EDGE_OPERATOR_SIZE=large` takes thirty times as many pairs, and 1,000 runs of the state machine.
+- `EDGE_OPERATOR_SIZE=nightly` leaves no pair out, and runs the state machine 3,000 times.
 
+{chr(10).join(_total(size, figures[size]) for size in sizes)}
 ## Schedules
 
 A schedule is one life of a resource (made, changed, each module put on and taken off, rotated, renewed, replaced, \
 retained, deleted) with something done to it at one of its effects or at two.
-Every single disturbance at every single effect is run each time.
-
-{table(("Kind", "Schedules"), sorted(runs.items()))}
+The state machine does everything to resources of all kinds at once, in two accounts.
+{"".join(f"{chr(10)}### {SIZES[size]}{chr(10)}{chr(10)}{_by_kind(figures[size])}" for size in sizes)}
 ## Injected
 
 What a schedule injects is counted when it happens; what the state machine injects, when it is armed.
 
-{table(("What", "Times"), sorted(figures["injected"].items()))}
+{_counted("What", "injected", figures, sizes)}
 ## Invariants
 
-{table(("What has to hold", "Times checked"), sorted(figures["checked"].items()))}
+{_counted("What has to hold", "checked", figures, sizes)}
 ## Faults, and the tests that show what becomes of them
 
 {faults_table(rows)}{_mutants(mutants)}"""
+
+
+def _total(size: str, run: Mapping[str, Any]) -> str:
+    each = (f"{sum(run[what].values()):,} {called}" for what, called in COUNTED.items() if what != "violated_of")
+    when = f"{SIZES[size]}, run on {run['when']}" + ("" if size == "nightly" else f" with seed {run['seed']}")
+    return f"**{when}: {', '.join(each)}, {run['failed']} violations.**\n"
+
+
+def _by_kind(run: Mapping[str, Any]) -> str:
+    kinds = sorted({*run["schedules"], *run["checked_of"]}, key=lambda kind: (kind not in run["schedules"], kind))
+    rows = [(kind, *(run[what].get(kind, 0) for what in COUNTED)) for kind in kinds]
+    return table(("Kind", *(called.capitalize() for called in COUNTED.values())), rows)
+
+
+def _counted(head: str, what: str, figures: Mapping[str, Any], sizes: Sequence[str]) -> str:
+    every = sorted({name for size in sizes for name in figures[size][what]})
+    rows = [(name, *(figures[size][what].get(name, 0) for size in sizes)) for name in every]
+    return table((head, *(SIZES[size] for size in sizes)), rows)
 
 
 def _mutants(mutants: Mapping[str, Any] | None) -> str:
@@ -122,8 +146,9 @@ def main() -> int:
     figures = _figures() if options.faults_only else _run(options.processes)
     known = json.loads(MUTANTS.read_text()) if MUTANTS.exists() else None
     PAGE.write_text(page(figures, known, shown()))
-    print(f"wrote {PAGE.relative_to(ROOT)}; violations: {figures['failed']}")
-    return 1 if figures["failed"] else 0
+    failed = sum(run["failed"] for run in figures.values())
+    print(f"wrote {PAGE.relative_to(ROOT)}; violations: {failed}")
+    return 1 if failed else 0
 
 
 def _run(processes: str) -> dict[str, Any]:
@@ -132,12 +157,13 @@ def _run(processes: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "pytest", "-q", "-n", processes, *RUN]
         subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "EDGE_OPERATOR_TALLY": str(tally)})
         found: dict[str, Any] = json.loads(tally.read_text())
-    FIGURES.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-    return found
+    figures = {**_figures(), found.pop("size"): {**found, "when": datetime.now(UTC).date().isoformat()}}
+    FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n")
+    return figures
 
 
 def _figures() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(FIGURES.read_text())
+    found: dict[str, Any] = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     return found
 
 

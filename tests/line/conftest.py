@@ -30,7 +30,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    figures = {what: dict(numbers) for what, numbers in vars(TALLY).items()}
+    figures = TALLY.figures()
     output = getattr(session.config, "workeroutput", None)
     if output is None:
         _count(figures)
@@ -42,10 +42,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     runs = _COUNTED.get("schedules", Counter())
     if not runs.total():
         return
-    size = "nightly size" if schedules.NIGHTLY else f"pairs by EDGE_OPERATOR_SEED={schedules.SEED}"
+    size = f"{schedules.SIZE_NAME} size, EDGE_OPERATOR_SEED={schedules.SEED}"
     each = ", ".join(f"{kind} {number}" for kind, number in sorted(runs.items()))
     terminalreporter.write_line(f"crash schedules run, {size}: {runs.total()} ({each})")
     if path := os.environ.get("EDGE_OPERATOR_TALLY"):
         failed = len(terminalreporter.stats.get("failed", []))
-        said = {**_COUNTED, "failed": failed, "seed": schedules.SEED, "nightly": schedules.NIGHTLY}
+        said = {**_COUNTED, "failed": failed, "seed": schedules.SEED, "size": schedules.SIZE_NAME}
         Path(path).write_text(json.dumps(said, indent=1, sort_keys=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from doubles import lives, schedules
@@ -11,11 +13,9 @@ from doubles.lives import Scenario
 from edge_operator.kinds import KINDS
 
 EVERY = [pytest.param(kind, scenario, id=f"{kind}: {scenario}") for kind in KINDS for scenario in lives.of(kind)]
-DEATHS, PAIRS = 8, 10
-"""So many pairs of each scenario in the common size."""
-BEHIND = [1, 2, 4] if schedules.NIGHTLY else [1, 2]
+BEHIND = [1, 2] if schedules.SIZE_NAME == "common" else [1, 2, 4]
 
-pytestmark = pytest.mark.timeout(0 if schedules.NIGHTLY else 600)
+pytestmark = pytest.mark.timeout(schedules.TIMEOUT_SECONDS)
 
 every = pytest.mark.parametrize(("kind", "scenario"), EVERY)
 
@@ -37,20 +37,21 @@ async def test_one_thing_at_each_effect(kind: str, scenario: Scenario):
 @pytest.mark.fault("the process dies twice")
 @every
 async def test_two_deaths(kind: str, scenario: Scenario):
-    """A death after one effect, and another in the next life. All of them in the nightly size, else a sample."""
+    """A death after each effect, and another after each effect of the next life, however long that is."""
     life = await begun(kind, scenario)
-    deaths = list(schedules.deaths(life.effects))
-    for schedule in schedules.sample(f"{kind}: {scenario}, deaths", deaths, DEATHS):
-        await survive(life, schedule)
+    for first, _ in enumerate(life.effects, 1):
+        for second in itertools.count(first + 1):
+            if await survive(life, ((first, Fate.DIE_AFTER), (second, Fate.DIE_AFTER))) < 2:
+                break
 
 
 @pytest.mark.fault("any two of these at any two effects")
 @every
 async def test_two_things_at_any_two_effects(kind: str, scenario: Scenario):
-    """All pairs in the nightly size, else a sample that the seed chooses."""
+    """All pairs, or a sample that the seed chooses."""
     life = await begun(kind, scenario)
     pairs = list(schedules.pairs(kind, life.effects))
-    for schedule in schedules.sample(f"{kind}: {scenario}", pairs, PAIRS):
+    for schedule in schedules.sample(f"{kind}: {scenario}", pairs):
         await survive(life, schedule)
 
 

@@ -12,15 +12,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from doubles import schedules
 from doubles.apiserver import Key
-from doubles.crashes import TALLY
+from doubles.crashes import MANY, TALLY, hold
 from doubles.effects import Fate
 from doubles.trial import FAULTS, NAMES, SPANS, Trial
 from edge_operator.kinds import KINDS
 
 KIND = st.sampled_from(sorted(KINDS))
 PICK = st.integers(0, 11)
-settings.register_profile("machine", max_examples=200, stateful_step_count=40)
-settings.register_profile("machine-nightly", max_examples=3000, stateful_step_count=60)
 
 
 class Machine(RuleBasedStateMachine):
@@ -101,12 +99,12 @@ class Machine(RuleBasedStateMachine):
     def the_service_fails(self, faults: list[dict[str, Any]], count: int, skip: int, account: int | None) -> None:
         self.trial.rig.faults(*({**fault, "count": count, "skip": skip} for fault in faults), account=account)
         for fault in faults:
-            TALLY.injected[f"service: {fault['kind']} {fault.get('status', '')}".rstrip()] += 1
+            TALLY.inject([f"service: {fault['kind']} {fault.get('status', '')}".rstrip()])
 
     @rule(distance=st.integers(1, 6), fate=st.sampled_from(sorted(Fate)))
     def something_becomes_of_an_effect(self, distance: int, fate: Fate) -> None:
         self.trial.fate(distance, fate)
-        TALLY.injected[str(fate)] += 1
+        TALLY.inject([str(fate)])
 
     @rule()
     def the_process_ends(self) -> None:
@@ -143,19 +141,24 @@ class Machine(RuleBasedStateMachine):
 
     def rest(self) -> None:
         self._run(self.trial.rest())
-        TALLY.checked["rests of the state machine"] += 1
+        hold("the state machine comes to rest", not self.trial.rig.process.dirty)
 
 
 @pytest.mark.fault("all of these in any order, over many resources")
-@pytest.mark.timeout(0 if schedules.NIGHTLY else 600)
+@pytest.mark.timeout(schedules.TIMEOUT_SECONDS)
 def test_whatever_happens_in_whatever_order_every_rest_is_as_it_should_be():
-    profile = settings.get_profile("machine-nightly" if schedules.NIGHTLY else "machine")
     given = settings(
-        profile,
+        max_examples=schedules.SIZE.machine_runs,
+        stateful_step_count=schedules.SIZE.machine_steps,
         deadline=None,
         database=None,
         print_blob=True,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.generate, Phase.shrink),
     )
-    run_state_machine_as_test(seed(schedules.SEED)(Machine), settings=given)
+    TALLY.kind = MANY
+    try:
+        run_state_machine_as_test(seed(schedules.SEED)(Machine), settings=given)
+    except AssertionError:
+        TALLY.violated_of[MANY] += 1
+        raise
