@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import marshal
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -60,6 +61,8 @@ class ApiServer:
     past: dict[Key, list[Object]] = field(default_factory=dict)
     """Each object as it was before its last changes, the last of all first: what a cache that is behind shows."""
 
+    recent: deque[dict[Key, Object]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    """All objects as they were before the last changes of any, the last of all first."""
     removals: dict[str, str] = field(default_factory=dict)
     """Since when the definition of a kind is being removed."""
 
@@ -151,6 +154,7 @@ class ApiServer:
             return copied(after)  # as the API server does: no change, no new version, no event
         if before is not None:
             self.past[key] = [before, *self.past.get(key, ())][:_REMEMBERED]
+        self.recent.appendleft(dict(self.objects))
         self.version += 1
         after["metadata"]["resourceVersion"] = str(self.version)
         self.objects[key] = after
@@ -158,6 +162,7 @@ class ApiServer:
         return copied(after)
 
     def _remove(self, key: Key, by: str) -> None:
+        self.recent.appendleft(dict(self.objects))
         before = self.objects.pop(key)
         self.version += 1
         self._tell(key, before, None, by)

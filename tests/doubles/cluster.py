@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from doubles import legal
-from doubles.apiserver import ApiServer, Conflict, Gone, Key, Object
+from doubles.apiserver import ApiServer, Conflict, Gone, Key, Object, copied
 from doubles.effects import Effects, Fate
 from edge_operator.declare import GROUP, Kind, SecretKeyRef
 from edge_operator.engine import ownership, references, state
@@ -40,7 +40,7 @@ class Event:
 
 @dataclass
 class FakeCluster:
-    """Reads are live. Writes pass through `effects` and are logged in `writes`."""
+    """Reads are live, those of neighbours `behind` changes late. Writes pass through `effects`; `writes` has them."""
 
     api: ApiServer
     effects: Effects
@@ -51,16 +51,26 @@ class FakeCluster:
     events: list[Event] = field(default_factory=list)
     secret_values: Callable[[], Sequence[str]] = tuple
     wake: Callable[[Key], None] = lambda _: None
+    behind: int = 0
+
+    @property
+    def seen(self) -> Mapping[Key, Object]:
+        """All objects as the cache shows them."""
+        late = list(self.api.recent)[: self.behind]
+        return late[-1] if late else self.api.objects
+
+    def _seen(self, kind: str) -> list[Object]:
+        return [copied(o) for (k, _, _), o in sorted(self.seen.items()) if k == kind]
 
     def find(self, namespace: str, named: Named) -> Referent | None:
-        found = self.api.get((named[0], namespace, named[1]))
+        found = self.seen.get((named[0], namespace, named[1]))
         if found is None:
             return None
         deleting = bool(found["metadata"].get("deletionTimestamp"))
         return Referent(state.own_status(found).get("id"), deleting)
 
     def points_at(self, namespace: str, named: Named) -> Sequence[Named]:
-        found = self.api.get((named[0], namespace, named[1]))
+        found = self.seen.get((named[0], namespace, named[1]))
         return points_at(found) if found else ()
 
     def dependants(self, kind: Kind[Any], resource: Resource) -> Sequence[str]:
@@ -69,16 +79,16 @@ class FakeCluster:
         return [
             f"{other}/{found['metadata']['name']}"
             for other in KINDS
-            for found in self.api.of(other)
+            for found in self._seen(other)
             if found["metadata"]["uid"] != meta["uid"]
             if target in points_at(found) or id_ in ids_at(found)
         ]
 
     def lives(self, uid: str) -> bool:
-        return any(o["metadata"]["uid"] == uid for (kind, _, _), o in self.api.objects.items() if kind in KINDS)
+        return any(o["metadata"]["uid"] == uid for (kind, _, _), o in self.seen.items() if kind in KINDS)
 
     def holders(self, kind: Kind[Any], id_: str) -> Iterable[Holder]:
-        for found in self.api.of(kind.name):
+        for found in self._seen(kind.name):
             meta, external = found["metadata"], (found.get("spec") or {}).get("externalID")
             if id_ in (state.own_status(found).get("id"), external):
                 place = f"{meta['namespace']}/{meta['name']}"

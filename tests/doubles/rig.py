@@ -256,8 +256,12 @@ class Rig(Hands):
             return
         self.process.timers.pop(key, None)
         past = [o for o in self.api.past.get(key, ()) if o["metadata"]["uid"] == found["metadata"]["uid"]][: self.stale]
-        if past:
-            await self.reconcile(copied(past[-1]), snapshot)
+        if self.stale:
+            self.cluster.behind = self.stale
+            try:
+                await self.reconcile(copied(past[-1] if past else found), snapshot)
+            finally:
+                self.cluster.behind = 0
             self.process.dirty.pop(key, None)
             if (again := self.api.get(key)) is None:
                 return
