@@ -263,6 +263,7 @@ class Rig(Hands):
             finally:
                 self.cluster.behind = 0
             self.process.dirty.pop(key, None)
+            self.process.timers.pop(key, None)
             if (again := self.api.get(key)) is None:
                 return
             found = again
