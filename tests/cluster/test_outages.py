@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import signal
 import time
 from collections.abc import Iterator
 
@@ -76,6 +77,36 @@ def test_an_api_server_that_is_away_for_longer_than_the_lease_costs_nothing_but_
     world.ready("FailoverBackend", "after", within=40)
     assert [call.split()[0] for call in world.service.calls(calls)] == ["POST"]
     assert world.get("FailoverBackend", "before") == before
+
+
+@pytest.mark.fault("resources are deleted while their watches have expired")
+def test_what_goes_while_watches_have_expired_holds_nothing_up(
+    world: World, operator: Operator, outage: Cluster
+) -> None:
+    """Without a finalizer a resource goes at once, and a watch that has to list again never says so."""
+    world.make("FailoverBackend", "used", BACKEND)
+    used = world.ready("FailoverBackend", "used")
+    backend = {"ref": {"kind": "FailoverBackend", "name": "used"}}
+    found = world.service.ask("POST", "/edges/tcp", {"hostports": ["ghost.example.com:1"]})
+    adopts = {"externalID": found["id"], "deletionPolicy": "Retain", "managementPolicy": "Observe"}
+    world.make("TCPEdge", "watched", {"hostports": ["ghost.example.com:1"], "backend": backend, **adopts})
+    world.until("TCPEdge", "watched", "Observed")
+    twice = {"externalID": used["status"]["id"], "deletionPolicy": "Retain", **BACKEND}
+    world.make("FailoverBackend", "yields", twice)
+    world.until("FailoverBackend", "yields", "OwnershipConflict")
+    world.delete("FailoverBackend", "used")
+    world.until("FailoverBackend", "used", "DeletionBlocked")
+
+    operator.running.signal(signal.SIGSTOP)  # no watch of its own is open while all this happens
+    outage.restart_apiserver(graceful=False)
+    for kind, name in (("TCPEdge", "watched"), ("FailoverBackend", "yields")):
+        world.delete(kind, name)
+        world.gone(kind, name)
+    operator.running.signal(signal.SIGCONT)
+
+    world.gone("FailoverBackend", "used", within=40)
+    assert "/watched went unnoticed" in operator.text()
+    world.service.ask("DELETE", f"/edges/tcp/{found['id']}")
 
 
 @pytest.mark.fault("whole namespaces are deleted")

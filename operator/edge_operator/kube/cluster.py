@@ -33,7 +33,9 @@ def path(kind: CustomResource[Any], namespace: str = "", name: str = "") -> str:
 
 
 class KubeCluster:
-    """Fulfils `ports.Cluster`. `on_seen` is told of every change of the index that a write brought."""
+    """Fulfils `ports.Cluster`. `wake` is told who has to be looked at after a write, `doubt` the kinds of those
+    that something waits for or yields to: whether they are still there is looked up.
+    """
 
     def __init__(
         self,
@@ -45,8 +47,10 @@ class KubeCluster:
         may_write: Callable[[], None],
         tell: Tell,
         wake: Callable[[frozenset[Key]], None],
+        doubt: Callable[[Iterable[str]], None] = lambda _: None,
         clusterwide: bool = True,
     ) -> None:
+        self._doubt = doubt
         self._api, self._index, self._secrets = api, index, Secrets(api)
         self._definitions = Definitions(api, time.monotonic, readable=clusterwide)
         self._id, self._digest_key = cluster_id, digest_key
@@ -75,6 +79,7 @@ class KubeCluster:
         meta = resource["metadata"]
         key = (kind.name, meta["namespace"], meta["name"])
         found = self._index.dependants(key, (resource.get("status") or {}).get("id")) - {key}
+        self._doubt({kind for kind, _, _ in found})
         return sorted(f"{k}/{n}" if ns == key[1] else f"{k}/{n} in {ns}" for k, ns, n in found)
 
     def lives(self, uid: str) -> bool:
@@ -83,7 +88,10 @@ class KubeCluster:
 
     def holders(self, kind: Kind[Any], id_: str) -> Iterable[Holder]:
         """Resources of the kind that have this remote object or adopt it."""
-        return self._index.holders(kind.name, id_)
+        found = list(self._index.holders(kind.name, id_))
+        if len(found) > 1:
+            self._doubt([kind.name])
+        return found
 
     async def values(self, namespace: str, keys: Mapping[SecretKeyRef, str]) -> Mapping[SecretKeyRef, str]:
         """Secret values that a spec reads."""

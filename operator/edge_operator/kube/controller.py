@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from edge_operator.declare import Companion, CustomResource, Kind
@@ -16,6 +16,7 @@ from edge_operator.kube import drift, errors, metrics
 from edge_operator.kube.client import KubeAPI
 from edge_operator.kube.cluster import KubeCluster, path
 from edge_operator.kube.connections import Connections
+from edge_operator.kube.ghosts import Ghosts
 from edge_operator.kube.index import Change, Entry, Index, Key
 from edge_operator.kube.queue import Priority, WorkQueue
 from edge_operator.ports import Outcome, Pass, Resource, Snapshot, World
@@ -56,15 +57,19 @@ class Controller:
         *,
         grace_seconds: float,
         resync_seconds: float,
+        namespaces: Sequence[str] = (),
     ) -> None:
         self._kinds, self._api, self._index, self._world = kinds, api, index, world
         self._grace, self._resync = grace_seconds, resync_seconds
         self.attendants: dict[str, Attendant] = {}
+        self.ghosts = Ghosts(api, kinds, index, self._forget, namespaces=namespaces, interval_seconds=resync_seconds)
 
     def event(self, kind: CustomResource[Any], type_: str | None, resource: Resource) -> None:
         """An event of a watch: a resource as it is now, or as it was when it went."""
         if isinstance(kind, Companion):
             self.attendants[kind.name].event(kind, type_, resource)
+            if resource["metadata"].get("deletionTimestamp"):
+                self._doubt_users((kind.name, resource["metadata"].get("namespace", ""), resource["metadata"]["name"]))
             return
         kind = self._kinds[kind.name]
         meta = resource["metadata"]
@@ -72,6 +77,8 @@ class Controller:
         if type_ == "DELETED":
             self._forget(key, meta["uid"])
             return
+        if type_ is None and self._index.get(key) is not None:
+            self.ghosts.doubt(self._kinds)  # a list was begun anew, and does not tell what went
         change = self._index.observe(kind, resource)
         if change.news:
             self.queue.offer(key, priority=_priority(change, watched=type_ is not None))
@@ -201,6 +208,10 @@ class Controller:
             if outcome.due is not None:
                 wait = max(0.0, (outcome.due - self._world.now()).total_seconds())
                 self.queue.offer(key, priority=Priority.RESYNC, due=self._world.monotonic() + wait)
+
+    def _doubt_users(self, connection: Key) -> None:
+        """Whether those that hold up the end of a connection are still there is looked up."""
+        self.ghosts.doubt({entry.key[0] for entry in self._index.using(connection)})
 
     def _forget(self, key: Key, uid: str | None = None) -> None:
         """A resource is gone: those that waited for its end are looked at, its connection among them."""

@@ -123,6 +123,7 @@ class Operator:
             self.world,
             grace_seconds=settings.grace_seconds,
             resync_seconds=settings.resync_seconds,
+            namespaces=settings.namespaces,
         )
         self.connections = connections.Connections(
             self.index,
@@ -229,6 +230,7 @@ class Operator:
             may_write=self._may_write,
             tell=self._tell,
             wake=self.controller.wake,
+            doubt=self.controller.ghosts.doubt,
             clusterwide=not settings.namespaces,
         )
 
@@ -262,6 +264,7 @@ class Operator:
             **({"API key": self.flags.follow(self.connections.use_flags)} if self.flags is not None else {}),
             "Secrets": secrets.run(),
             "drift": drift.run(),
+            "ghosts": self.controller.ghosts.run(),
         }
 
     def _door(self) -> Door:
