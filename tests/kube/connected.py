@@ -96,10 +96,11 @@ class Queue:
 
     def __init__(self) -> None:
         self.offers: list[tuple[Key, float | None]] = []
+        self.priorities: dict[Key, list[Any]] = {}
 
     def offer(self, key: Key, *, priority: Any, due: float | None = None) -> None:
-        del priority
         self.offers.append((key, due))
+        self.priorities.setdefault(key, []).append(priority)
 
     def failed(self, key: Key) -> float:
         del key

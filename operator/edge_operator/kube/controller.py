@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from edge_operator.declare import Companion, CustomResource, Kind
 from edge_operator.door import URGENT, USUAL, NotLeading, urgency
 from edge_operator.engine.operations import Restart, shown
-from edge_operator.engine.reasons import Events, Waits
+from edge_operator.engine.reasons import Events, Stalls, Waits
 from edge_operator.engine.state import Identity
 from edge_operator.kube import drift, errors, metrics
 from edge_operator.kube.client import KubeAPI
@@ -26,6 +26,7 @@ _log = logging.getLogger(__name__)
 
 WOKEN_PER_SECOND = 50.0
 """How many resources go on in a second when a connection works again."""
+_STALLED = frozenset(str(reason) for reason in Stalls)
 
 
 class Attendant(Protocol):
@@ -92,13 +93,13 @@ class Controller:
     def wake(self, keys: Iterable[Key]) -> None:
         """Have these looked at soon."""
         for key in keys:
-            self.queue.offer(key, priority=Priority.RETRY)
+            self._retry(key)
 
     def wake_spread(self, keys: Iterable[Key]) -> None:
         """Have these looked at one after the other: what they waited for is there again, and should stay."""
         now = self._world.monotonic()
         for number, key in enumerate(keys):
-            self.queue.offer(key, priority=Priority.RETRY, due=now + number / WOKEN_PER_SECOND)
+            self._retry(key, now + number / WOKEN_PER_SECOND)
 
     def resync(self, key: Key) -> None:
         """Have this looked at when there is nothing more urgent."""
@@ -115,17 +116,16 @@ class Controller:
         started = time.perf_counter()
         snapshot, entry.snapshot = entry.snapshot, None
         urgency.set(URGENT if entry.urgent else USUAL)
-        entry.urgent = False
         barred = False
         try:
             resource = await self._current(entry)
-            barred = self._barred(entry)
+            barred, generation = self._barred(entry), entry.generation
             outcome = await reconcile(self._line(entry), resource, snapshot) if resource else None
         except Restart:
             entry.body = None
             self.queue.offer(key, priority=Priority.EDIT)
         except NotLeading:
-            self.queue.offer(key, priority=Priority.RETRY, due=self._world.monotonic() + 1.0)
+            self._retry(key, self._world.monotonic() + 1.0)
         except errors.KubeError as error:
             entry.body = None
             _log.warning("%s: the Kubernetes API refuses or does not answer: %s", "/".join(key), shown(error))
@@ -139,10 +139,10 @@ class Controller:
             if outcome is not None:
                 metrics.reconciled(key[0], outcome.reason, time.perf_counter() - started)
                 _count(key[0], outcome)
-                self._done(entry, snapshot, outcome)
+                self._done(entry, snapshot, outcome, generation)
                 if (barred or _waits_for_connection(outcome)) and not (outcome.ready or self._barred(entry)):
                     # It was not among those that the connection woke, because its pass was not over.
-                    self.queue.offer(key, priority=Priority.RETRY)
+                    self._retry(key)
 
     async def _attend(self, attendant: Attendant, key: Key) -> None:
         """One pass of a companion's resource."""
@@ -187,9 +187,11 @@ class Controller:
             self._kinds[kind], identity, entry.memory, remote, self.cluster, self._world, self._grace, self._resync
         )
 
-    def _done(self, entry: Entry, snapshot: Snapshot | None, outcome: Outcome) -> None:
-        """Remember how it ended and say when to come back."""
+    def _done(self, entry: Entry, snapshot: Snapshot | None, outcome: Outcome, generation: int) -> None:
+        """Remember how a pass of this generation ended and say when to come back."""
         key = entry.key
+        if entry.generation == generation and _settles(outcome):
+            entry.urgent = False
         entry.ready, entry.looked = outcome.ready, True
         drift.settled(entry, snapshot, outcome)
         if outcome.gone:
@@ -198,9 +200,9 @@ class Controller:
         if outcome.changed:
             _log.info("%s: %s", "/".join(key), outcome.reason)
         if outcome.again:
-            self.queue.offer(key, priority=Priority.RETRY)
+            self._retry(key)
         elif outcome.after_seconds is not None:
-            self.queue.offer(key, priority=Priority.RETRY, due=self._world.monotonic() + outcome.after_seconds)
+            self._retry(key, self._world.monotonic() + outcome.after_seconds)
         elif outcome.failed:
             self._failed(key)
         else:
@@ -221,7 +223,18 @@ class Controller:
             self.connections.released(entry.connection)
 
     def _failed(self, key: Key) -> None:
-        self.queue.offer(key, priority=Priority.RETRY, due=self._world.monotonic() + self.queue.failed(key))
+        self._retry(key, self._world.monotonic() + self.queue.failed(key))
+
+    def _retry(self, key: Key, due: float | None = None) -> None:
+        """Have this looked at again; with the priority of an edit as long as one did not come to its end."""
+        entry = self._index.get(key)
+        urgent = entry is not None and entry.urgent
+        self.queue.offer(key, priority=Priority.EDIT if urgent else Priority.RETRY, due=due)
+
+
+def _settles(outcome: Outcome) -> bool:
+    """Whether whoever made an edit has nothing more to wait for."""
+    return outcome.ready or outcome.gone or outcome.reason in _STALLED
 
 
 def _waits_for_connection(outcome: Outcome) -> bool:

@@ -41,7 +41,7 @@ class Entry:
     writes: str | None = None
     connection: ConnectionKey = references.DEFAULT_CONNECTION
     urgent: bool = False
-    """Whether a person edited it and waits."""
+    """Whether a person edited it, and no pass of that edit ended Ready or Stalled yet."""
     created: str = ""
     external: str | None = None
     """The object that the spec adopts."""
