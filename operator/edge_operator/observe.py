@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from edge_operator.declare import Token
 from edge_operator.engine import ownership, state, verdict
 from edge_operator.engine.operations import Path, Stalled, Waiting
 from edge_operator.engine.reasons import Stalls, Waits
@@ -33,7 +34,8 @@ async def observe(
     made, at = line.memory.made
     age = line.world.monotonic() - at if made == (sight.found or recorded.id) else NEWBORN_SECONDS
     newborn = timedelta(seconds=age) if age < NEWBORN_SECONDS else None
-    return replace(sight, rotate=asked is not None and not _heeded(asked, sight), newborn=newborn)
+    in_use = line.cluster.in_use() if isinstance(line.kind.lifecycle, Token) else frozenset()
+    return replace(sight, rotate=asked is not None and not _heeded(asked, sight), newborn=newborn, in_use=in_use)
 
 
 def _heeded(asked: str, sight: Sight) -> bool:

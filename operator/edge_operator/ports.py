@@ -119,6 +119,9 @@ class Cluster(Protocol):
     async def published(self, kind: Kind[Any], resource: Resource, secret: str) -> Published | None:
         """The output Secret as it is, or None."""
 
+    def in_use(self) -> frozenset[str]:
+        """Ids of keys by which a connection of this process calls the service, as far as output Secrets showed them."""
+
     async def claim(self, kind: Kind[Any], resource: Resource, nonce: str) -> Resource:
         """Finalizer and claim in one write; the resource afterwards."""
 

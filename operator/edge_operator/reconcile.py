@@ -212,7 +212,8 @@ def _success(wanted: Desired, todo: Plan) -> Verdict:
             else "is as the spec says"
         )
         return Verdict(Ready.OBSERVED, f"the remote object {text}", drift=todo.drift)
-    return Verdict(Ready.AVAILABLE, "the remote object is as the spec says")
+    stays = f"; {', '.join(todo.kept)} stays too, because a connection still uses its token" if todo.kept else ""
+    return Verdict(Ready.AVAILABLE, f"the remote object is as the spec says{stays}")
 
 
 __all__ = ["Restart", "reconcile"]

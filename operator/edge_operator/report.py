@@ -80,7 +80,8 @@ async def report(
         line.cluster.tell(progress.resource, Events.DUPLICATE_DELETED, text, warning=True)
     if patch and verdict.reason is Waits.HEALING_SLOWED:
         line.cluster.tell(progress.resource, verdict.reason, verdict.message, warning=True)
-    dues = [p.delete_after for p in progress.recorded.previous]
+    kept = todo.kept if todo is not None else ()
+    dues = [p.delete_after for p in progress.recorded.previous if p.id not in kept]
     if todo is not None and todo.due is not None:
         dues.append(todo.due)
     after_seconds = ended.after_seconds if isinstance(ended, Waiting) else None

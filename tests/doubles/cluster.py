@@ -53,6 +53,9 @@ class FakeCluster:
     wake: Callable[[Key], None] = lambda _: None
     behind: int = 0
 
+    calling: set[str] = field(default_factory=set)
+    """Tokens by which connections call the service."""
+
     @property
     def seen(self) -> Mapping[Key, Object]:
         """All objects as the cache shows them."""
@@ -125,6 +128,11 @@ class FakeCluster:
             token=token or None,
             forsaken=_forsaken(kind, found, resource),
         )
+
+    def in_use(self) -> frozenset[str]:
+        held = [o["data"] for (kind, _, _), o in self.api.objects.items() if kind == "Secret"]
+        pairs = [(d.get(f"{when}id"), d.get(f"{when}token")) for d in held for when in ("", "previous-")]
+        return frozenset(id_ for id_, token in pairs if id_ and token in self.calling)
 
     async def claim(self, kind: Kind[Any], resource: Resource, nonce: str) -> Resource:
         def change(meta: Object) -> None:

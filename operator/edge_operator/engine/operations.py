@@ -132,7 +132,8 @@ Operation = Claim | Create | Update | PutModule | DeleteModule | Read | Publish 
 class Plan:
     """Operations in the order they must run, what they amount to, and when to look again.
 
-    `event` is what to tell when all of it is done; `drift` names fields that somebody else changed.
+    `event` is what to tell when all of it is done; `drift` names fields that somebody else changed; `kept` are
+    predecessors whose time is over, and whose token a connection still uses.
     """
 
     operations: tuple[Operation, ...] = ()
@@ -140,6 +141,7 @@ class Plan:
     why: str = ""
     drift: tuple[str, ...] = ()
     due: datetime | None = None
+    kept: tuple[str, ...] = ()
 
 
 class Waiting(Exception):

@@ -55,10 +55,13 @@ def plan(desired: Desired, recorded: Recorded, sight: Sight, now: datetime, nonc
             assert_never(unreachable)
     if sight.published is not None and sight.published.ours and sight.published.forsaken:
         todo = replace(todo, operations=(TakeOver(verdict.secret_name(desired)), *todo.operations))
-    extra = [Delete(p.id, p.path) for p in recorded.previous if p.delete_after <= now]
+    over = [p for p in recorded.previous if p.delete_after <= now]
+    extra = [Delete(p.id, p.path) for p in over if p.id not in sight.in_use]
+    kept = tuple(p.id for p in over if p.id in sight.in_use)
     pending = [p.delete_after for p in recorded.previous if p.delete_after > now]
+    pending += [now + token.SWITCHING] if kept else []
     due = min([d for d in (todo.due, *pending) if d is not None], default=None)
-    return Plan((*_clean_up(recorded, sight), *todo.operations, *extra), todo.event, todo.why, todo.drift, due)
+    return Plan((*_clean_up(recorded, sight), *todo.operations, *extra), todo.event, todo.why, todo.drift, due, kept)
 
 
 def _clean_up(recorded: Recorded, sight: Sight) -> tuple[Operation, ...]:

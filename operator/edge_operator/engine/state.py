@@ -226,6 +226,8 @@ class Published:
     token: str | None = field(default=None, repr=False)
     forsaken: bool = False
     """Whether it was made for a resource of this kind and name that is gone."""
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """All tokens that it holds, by the ids of their objects."""
 
 
 @dataclass(frozen=True)
@@ -251,6 +253,8 @@ class Sight:
     """Whether the found object was that of a resource that is gone, whose place this one has."""
     newborn: timedelta | None = None
     """How long ago it was made, if that is a moment. If it was due then, so would its successor be, and so on."""
+    in_use: frozenset[str] = frozenset()
+    """Ids of keys by which a connection of this process calls the service."""
 
 
 def requested(meta: Mapping[str, Any]) -> str | None:

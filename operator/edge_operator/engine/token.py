@@ -12,6 +12,8 @@ from edge_operator.engine.state import Desired, Recorded, Sight, parsed
 from edge_operator.engine.verdict import Verdict, overdue, secret_name
 
 EVENT = Events.TOKEN_ISSUED
+SWITCHING = timedelta(minutes=1)
+"""How long at least a key by which a connection calls stays beside its successor, and is then looked at again."""
 
 
 def verdict(desired: Desired, recorded: Recorded, sight: Sight, now: datetime) -> Verdict:
@@ -24,13 +26,14 @@ def verdict(desired: Desired, recorded: Recorded, sight: Sight, now: datetime) -
     if sight.missing:
         return Verdict(replace=True, why="it vanished from the service")
     if not _held(sight, current):
-        span = _overlap(desired) if _predecessor(recorded, sight) else timedelta()
+        known = _predecessor(recorded, sight)
+        span = _overlap(desired, sight, current) if known or current in sight.in_use else timedelta()
         return Verdict(replace=True, why="its token is not in the Secret", overlap=span)
     if sight.rotate:
-        return Verdict(replace=True, why="rotation was asked for", overlap=_overlap(desired))
+        return Verdict(replace=True, why="rotation was asked for", overlap=_overlap(desired, sight, current))
     end = due(desired, recorded, sight)
     if overdue(end, sight, now):
-        return Verdict(replace=True, why="due for rotation", overlap=_overlap(desired))
+        return Verdict(replace=True, why="due for rotation", overlap=_overlap(desired, sight, current))
     return Verdict(publish=_stale(recorded, sight, now), due=end)
 
 
@@ -40,12 +43,14 @@ def leave(desired: Desired, recorded: Recorded, sight: Sight) -> timedelta:
     if sight.found is None or recorded.id is None or published is None or not published.ours or not published.token:
         return timedelta()
     beside = published.id == sight.found and "previous-token" in published.keys
-    return _overlap(desired) if beside or published.id == recorded.id else timedelta()
+    return _overlap(desired, sight, recorded.id) if beside or published.id == recorded.id else timedelta()
 
 
-def _overlap(desired: Desired) -> timedelta:
+def _overlap(desired: Desired, sight: Sight, id_: str) -> timedelta:
+    """How long an object stays beside its successor: as the spec says, and until connections have the new token."""
     rotation = desired.spec.rotation
-    return rotation.overlap if rotation is not None else timedelta()
+    span: timedelta = rotation.overlap if rotation is not None else timedelta()
+    return max(span, SWITCHING) if id_ in sight.in_use else span
 
 
 def _held(sight: Sight, current: str) -> bool:
@@ -66,7 +71,8 @@ def _stale(recorded: Recorded, sight: Sight, now: datetime) -> bool:
     """Whether the Secret shows a predecessor whose time is over, or lacks the id. It goes there before its key does."""
     keys = sight.published.keys if sight.published is not None else frozenset()
     if {"previous-token", "previous-id"} & keys:
-        return not recorded.previous or recorded.previous[-1].delete_after <= now
+        last = recorded.previous[-1] if recorded.previous else None
+        return last is None or (last.delete_after <= now and last.id not in sight.in_use)
     return "id" not in keys
 
 

@@ -33,7 +33,7 @@ class Account:
         self.door, self.remote = door, ManagementAPI(None, door)
         self.terms: Terms | None = None
         self._observer = observer
-        self._closing: dict[asyncio.Task[None], Client] = {}
+        self._closing: dict[asyncio.Task[None], tuple[Client, str]] = {}
 
     def use(self, terms: Terms) -> bool:
         """Go on with these terms, and open; whether anything is new. Calls that are under way end as they began."""
@@ -41,11 +41,11 @@ class Account:
             return False
         if terms != self.terms:
             before = self.remote.use(terms.client(self.door.gate, self._observer))
-            self.terms = terms
+            token, self.terms = self.terms.api_key if self.terms is not None else "", terms
             self.door.unsupported.clear()
             self.door.allow(terms.concurrency, terms.requests_per_minute, terms.call_seconds)
             self.door.probe_now()
-            self._close_later(before, terms.call_seconds)
+            self._close_later(before, token, terms.call_seconds)
         self.door.shut = None
         return True
 
@@ -56,7 +56,7 @@ class Account:
     def retire(self, why: Shut) -> None:
         """Never be used again; the client is closed when calls that are under way have ended."""
         self.shut(why)
-        self._close_later(self.remote.use(None), self.door.call_seconds)
+        self._close_later(self.remote.use(None), "", self.door.call_seconds)
 
     async def holds(self, terms: Terms, ids: Sequence[tuple[Collection[Any], frozenset[str]]]) -> bool:
         """Whether one of these objects is in the account of these terms; without any, whether the key is accepted.
@@ -104,10 +104,15 @@ class Account:
             return Verdict(Waits.RATE_LIMITED, "the service asks for pauses; calls are spread out")
         return Verdict(Ready.CONNECTED, "the service accepts the key")
 
-    def _close_later(self, client: Client | None, seconds: float) -> None:
+    def tokens(self) -> set[str]:
+        """The API keys of calls that are made, or still under way."""
+        closing = {token for _, token in self._closing.values()} - {""}
+        return closing | ({self.terms.api_key} if self.terms is not None else set())
+
+    def _close_later(self, client: Client | None, token: str, seconds: float) -> None:
         if client is not None:
             task = asyncio.create_task(self._close_unused(client, seconds), name="old client")
-            self._closing[task] = client
+            self._closing[task] = client, token
             task.add_done_callback(lambda done: self._closing.pop(done, None))
 
     async def _close_unused(self, client: Client, seconds: float) -> None:
@@ -123,10 +128,15 @@ class Account:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        await asyncio.gather(*(client.close() for client in left.values()))
+        await asyncio.gather(*(client.close() for client, _ in left.values()))
         self.door.shut = self.door.shut or _CLOSED
         if (client := self.remote.use(None)) is not None:
             await client.close()
+
+
+def barred(monotonic: Callable[[], float], why: Shut) -> ManagementAPI:
+    """A service that nobody may ask."""
+    return ManagementAPI(None, Door(monotonic, shut=why))
 
 
 async def _any_there(remote: ManagementAPI, collection: Collection[Any], known: frozenset[str]) -> bool:

@@ -21,6 +21,7 @@ from edge_operator.kube import errors, paths
 from edge_operator.kube.client import JSON, KubeAPI
 from edge_operator.kube.definitions import Definitions
 from edge_operator.kube.index import Index, Key
+from edge_operator.kube.keys import KeysInUse
 from edge_operator.kube.secrets import ATTEMPTS, Secrets
 from edge_operator.ports import Resource
 
@@ -35,6 +36,7 @@ def path(kind: CustomResource[Any], namespace: str = "", name: str = "") -> str:
 class KubeCluster:
     """Fulfils `ports.Cluster`. `wake` is told who has to be looked at after a write, `doubt` the kinds of those
     that something waits for or yields to: whether they are still there is looked up.
+    `calling` says by which tokens connections call the service.
     """
 
     def __init__(
@@ -48,9 +50,10 @@ class KubeCluster:
         tell: Tell,
         wake: Callable[[frozenset[Key]], None],
         doubt: Callable[[Iterable[str]], None] = lambda _: None,
+        calling: Callable[[], Iterable[str]] = tuple,
         clusterwide: bool = True,
     ) -> None:
-        self._doubt = doubt
+        self._doubt, self._keys = doubt, KeysInUse(calling)
         self._api, self._index, self._secrets = api, index, Secrets(api)
         self._definitions = Definitions(api, time.monotonic, readable=clusterwide)
         self._id, self._digest_key = cluster_id, digest_key
@@ -107,7 +110,14 @@ class KubeCluster:
 
     async def published(self, kind: Kind[Any], resource: Resource, secret: str) -> Published | None:
         """The output Secret as it is, or None."""
-        return await self._secrets.published(kind, resource, secret)
+        found = await self._secrets.published(kind, resource, secret)
+        if found is not None and found.ours:
+            self._keys.note(found.tokens)
+        return found
+
+    def in_use(self) -> frozenset[str]:
+        """Ids of keys by which a connection of this process calls the service."""
+        return self._keys.ids()
 
     async def claim(self, kind: Kind[Any], resource: Resource, nonce: str) -> Resource:
         """Finalizer and claim in one write; the resource afterwards."""

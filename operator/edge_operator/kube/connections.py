@@ -22,7 +22,7 @@ from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.references import DEFAULT_CONNECTION, ConnectionKey
 from edge_operator.kinds import KINDS
 from edge_operator.kube import connection_bodies as bodies
-from edge_operator.kube.account import QUIET_SECONDS, Account
+from edge_operator.kube.account import QUIET_SECONDS, Account, barred
 from edge_operator.kube.anchors import Anchors
 from edge_operator.kube.index import Index, Key
 from edge_operator.kube.key_secrets import KeySecrets
@@ -77,9 +77,9 @@ class Connections:
         """The service as a resource of this namespace may ask it through a connection; with a shut door, if at all."""
         body = self._bodies.get(key)
         if body is None and not (key == DEFAULT_CONNECTION and self.flags is not None):
-            return _barred(self._world, Shut(Waits.CONNECTION_NOT_READY, self._absent(key)))
+            return barred(self._world.monotonic, Shut(Waits.CONNECTION_NOT_READY, self._absent(key)))
         if body is not None and (why := bodies.admits(key, body, namespace)) is not None:
-            return _barred(self._world, why)
+            return barred(self._world.monotonic, why)
         return self._account(key).remote
 
     def marked(self, key: ConnectionKey) -> bool:
@@ -97,6 +97,10 @@ class Connections:
     def accounts(self) -> Iterator[tuple[ConnectionKey, ManagementAPI]]:
         """Every account that may be asked now."""
         return iter([(key, a.remote) for key, a in self._accounts.items() if a.door.shut is None])
+
+    def tokens(self) -> set[str]:
+        """The API keys with which the service is called, or will be soon; for comparison alone."""
+        return {*(f.api_key for f in (self.flags,) if f), *(t for a in self._accounts.values() for t in a.tokens())}
 
     def released(self, key: ConnectionKey) -> None:
         """A resource that went through a connection is gone; the connection may have waited for it."""
@@ -343,7 +347,3 @@ class Connections:
     async def close(self) -> None:
         """Close every client."""
         await asyncio.gather(*(account.close() for account in self._accounts.values()))
-
-
-def _barred(world: World, why: Shut) -> ManagementAPI:
-    return ManagementAPI(None, Door(world.monotonic, shut=why))

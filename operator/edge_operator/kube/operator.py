@@ -231,6 +231,7 @@ class Operator:
             tell=self._tell,
             wake=self.controller.wake,
             doubt=self.controller.ghosts.doubt,
+            calling=self.connections.tokens,
             clusterwide=not settings.namespaces,
         )
 

@@ -67,6 +67,7 @@ class Secrets:
             key_pair=_key_pair(kind, data),
             token=_token(kind, data),
             forsaken=_forsaken(kind, secret, resource),
+            tokens=_tokens(kind, data),
         )
 
     async def publish(self, kind: Kind[Any], resource: Resource, name: str, id_: str, data: Mapping[str, str]) -> None:
@@ -172,6 +173,17 @@ def _token(kind: Kind[Any], data: Mapping[str, str]) -> str | None:
     """The token that the Secret keeps, where the kind has one."""
     key = next((o.key for o in kind.outputs if o.source == "token"), "")
     return _text(data[key], "the token") if data.get(key) else None
+
+
+def _tokens(kind: Kind[Any], data: Mapping[str, str]) -> dict[str, str]:
+    """The tokens that the Secret keeps, by the ids beside them."""
+    keys = {o.source: o.key for o in kind.outputs}
+    pairs = [(keys.get(f"{when}id", ""), keys.get(f"{when}token", "")) for when in ("", "previous.")]
+    return {
+        _text(data[id_], "the id"): _text(data[token], "the token")
+        for id_, token in pairs
+        if data.get(id_) and data.get(token)
+    }
 
 
 def _encoded(data: Mapping[str, str]) -> dict[str, str]:
