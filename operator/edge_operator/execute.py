@@ -210,7 +210,11 @@ async def _publish(line: Pass, desired: Desired | None, operation: Publish, prog
         case _:
             raise RuntimeError(f"{line.kind.name} has nothing to publish")
     data = {o.key: _ended(values[o.source], o.source) for o in line.kind.outputs if values.get(o.source) is not None}
-    await line.cluster.publish(line.kind, progress.resource, operation.secret, values["id"], data)
+    try:
+        await line.cluster.publish(line.kind, progress.resource, operation.secret, values["id"], data)
+    except Waiting:  # no Secret can be made: a token that nobody can read must not be left behind
+        await _discard(line, desired, progress)
+        raise
     progress.secret = operation.secret
 
 

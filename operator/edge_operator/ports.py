@@ -123,12 +123,12 @@ class Cluster(Protocol):
         """Ids of keys by which a connection of this process calls the service, as far as output Secrets showed them."""
 
     async def claim(self, kind: Kind[Any], resource: Resource, nonce: str) -> Resource:
-        """Finalizer and claim in one write; the resource afterwards."""
+        """Finalizer and claim in one write; the resource afterwards. Raises Waiting where the namespace goes."""
 
     async def publish(
         self, kind: Kind[Any], resource: Resource, secret: str, id_: str, data: Mapping[str, str]
     ) -> None:
-        """Create or replace the output Secret; never one that is not ours."""
+        """Create or replace the output Secret; never one that is not ours. Raises Waiting where the namespace goes."""
 
     async def disown(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
         """Take the owner reference off the output Secret, if there is one."""

@@ -147,3 +147,24 @@ def test_a_namespace_deleted_while_its_resources_are_being_made_goes_too(
 
     gone(one, operator)
     assert one.left() == []
+
+
+@pytest.mark.fault("a namespace is deleted between a token and its Secret")
+def test_a_token_whose_secret_can_no_longer_be_made_is_deleted_at_once(
+    crds: Cluster, world: World, operator: Operator
+) -> None:
+    one = World(crds, world.service, f"gone-{secrets.token_hex(4)}")
+    crds.create_namespace(one.namespace)
+    mark = one.service.mark()
+    one.service.faults({"kind": "latency", "seconds": 1.0, "method": "POST"})
+    one.make("APIKey", "late", {})
+    arrived = lambda: any(e["method"] == "POST" and e["number"] > mark for e in one.service.journal())
+    wait_until(arrived, "the creation to be under way", SOON, 0.01)
+
+    crds.delete_namespace(one.namespace)
+
+    gone(one, operator)
+    one.service.faults()
+    assert [call.split()[0] for call in one.service.calls(mark)] == ["POST", "DELETE"]
+    assert one.left() == []
+    assert "refuses or does not answer" not in operator.text().partition(one.namespace)[2]

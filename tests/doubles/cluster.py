@@ -55,6 +55,9 @@ class FakeCluster:
 
     calling: set[str] = field(default_factory=set)
     """Tokens by which connections call the service."""
+    terminating: set[str] = field(default_factory=set)
+    """Namespaces that are being deleted: no Secret can be created there, and after a refusal no claim is taken."""
+    refused: set[str] = field(default_factory=set)
 
     @property
     def seen(self) -> Mapping[Key, Object]:
@@ -135,6 +138,9 @@ class FakeCluster:
         return frozenset(id_ for id_, token in pairs if id_ and token in self.calling)
 
     async def claim(self, kind: Kind[Any], resource: Resource, nonce: str) -> Resource:
+        if resource["metadata"]["namespace"] in self.refused:
+            raise Waiting(Waits.DELETING, "the namespace is being deleted")
+
         def change(meta: Object) -> None:
             if state.FINALIZER not in meta.setdefault("finalizers", []):
                 meta["finalizers"].append(state.FINALIZER)
@@ -152,6 +158,9 @@ class FakeCluster:
         meta = resource["metadata"]
         key: Key = ("Secret", meta["namespace"], secret)
         before = self.api.get(key)
+        if before is None and meta["namespace"] in self.terminating:
+            self.refused.add(meta["namespace"])
+            raise Waiting(Waits.DELETING, "the namespace is being deleted")
         if before is not None and not _owned(before, resource):
             raise Stalled(Stalls.SECRET_CONFLICT, f"Secret {secret!r} exists and is not this resource's")
         wanted = {

@@ -102,7 +102,7 @@ MEANINGS: dict[StrEnum, str] = {
     Waits.RECOVERING: "It is unknown whether a request arrived; the service is searched before it is sent again.",
     Waits.CONFLICT: "Another object holds what this one asks for, such as a hostport.",
     Waits.HEALING_SLOWED: "Something keeps changing the remote object; it is set right at longer and longer intervals.",
-    Waits.DELETING: "The resource is being deleted.",
+    Waits.DELETING: "The resource or its namespace is being deleted.",
     Waits.DELETION_BLOCKED: "Something still uses this resource.",
     Stalls.INVALID_SPEC: "The spec, or a value that it refers to, is refused; the message says where and why.",
     Stalls.INVALID_REFERENCE: "An id has the wrong prefix, or a kind does not fit.",

@@ -20,6 +20,7 @@ from edge_operator.kinds import KINDS
 from edge_operator.kube import errors, paths
 from edge_operator.kube.client import JSON, KubeAPI
 from edge_operator.kube.definitions import Definitions
+from edge_operator.kube.endings import Endings
 from edge_operator.kube.index import Index, Key
 from edge_operator.kube.keys import KeysInUse
 from edge_operator.kube.secrets import ATTEMPTS, Secrets
@@ -53,7 +54,7 @@ class KubeCluster:
         calling: Callable[[], Iterable[str]] = tuple,
         clusterwide: bool = True,
     ) -> None:
-        self._doubt, self._keys = doubt, KeysInUse(calling)
+        self._doubt, self._keys, self._endings = doubt, KeysInUse(calling), Endings(time.monotonic)
         self._api, self._index, self._secrets = api, index, Secrets(api)
         self._definitions = Definitions(api, time.monotonic, readable=clusterwide)
         self._id, self._digest_key = cluster_id, digest_key
@@ -120,8 +121,13 @@ class KubeCluster:
         return self._keys.ids()
 
     async def claim(self, kind: Kind[Any], resource: Resource, nonce: str) -> Resource:
-        """Finalizer and claim in one write; the resource afterwards."""
+        """Finalizer and claim in one write; the resource afterwards.
+
+        Raises:
+            Waiting: the namespace is known to be on its way out.
+        """
         meta = resource["metadata"]
+        self._endings.check(meta["namespace"])
         finalizers = [*(meta.get("finalizers") or ())]
         if state.FINALIZER not in finalizers:
             finalizers.append(state.FINALIZER)
@@ -131,9 +137,17 @@ class KubeCluster:
     async def publish(
         self, kind: Kind[Any], resource: Resource, secret: str, id_: str, data: Mapping[str, str]
     ) -> None:
-        """Create or replace the output Secret."""
+        """Create or replace the output Secret.
+
+        Raises:
+            Waiting: the namespace is being deleted.
+        """
         self._may_write()
-        await self._secrets.publish(kind, resource, secret, id_, data)
+        try:
+            await self._secrets.publish(kind, resource, secret, id_, data)
+        except errors.Forbidden as error:
+            self._endings.note(resource["metadata"]["namespace"], error)
+            raise
 
     async def disown(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
         """Take the owner reference off the output Secret."""
