@@ -67,6 +67,33 @@ def test_a_change_that_the_service_refuses_keeps_the_object_and_heals(world: Wor
     assert held() == [(id_, "gitlab")]
 
 
+def wide(world: World, what: str) -> str:
+    """What `kubectl get -o wide` prints of a resource: the row, without the heading."""
+    head, row = world.cluster.kubectl("get", what, "--namespace", world.namespace, "-o", "wide").splitlines()
+    assert head.split()[-2:] == ["MESSAGE", "AGE"]
+    return " ".join(row.split())
+
+
+def test_kubectl_get_says_who_waits_for_whom(world: World) -> None:
+    """A reference that is awaited, and a deletion that is held up, name the other one."""
+    backend = {"ref": {"kind": "FailoverBackend", "name": "used"}}
+    world.make("TCPEdge", "db", {"hostports": ["a.example.com:1"], "backend": backend})
+    world.until("TCPEdge", "db", "ReferenceNotReady")
+    awaits = wide(world, "tcpedge/db")
+    assert awaits.startswith("db False ReferenceNotReady ")
+    assert "there is no FailoverBackend named 'used' in this namespace" in awaits
+
+    world.make("FailoverBackend", "used", BACKEND)
+    world.ready("TCPEdge", "db")
+    assert "the remote object is as the spec says" in wide(world, "tcpedge/db")
+
+    world.delete("FailoverBackend", "used")
+    world.until("FailoverBackend", "used", "DeletionBlocked")
+    held = wide(world, "failoverbackend/used")
+    assert "used False DeletionBlocked " in held
+    assert "still used by TCPEdge/db; delete them first" in held
+
+
 def test_a_missing_secret_then_a_missing_key_are_named_and_heal_when_they_appear(world: World) -> None:
     world.make("EventDestination", "sink", monitoring("tokens", "monitoring"))
     found = world.until("EventDestination", "sink", "SecretNotReady")

@@ -109,8 +109,8 @@ def spec(kind: CustomResource[Any]) -> Schema:
     return found
 
 
-def columns(kind: CustomResource[Any]) -> list[dict[str, str]]:
-    """What `kubectl get` prints after the name."""
+def columns(kind: CustomResource[Any]) -> list[dict[str, Any]]:
+    """What `kubectl get` prints after the name; with `-o wide` also the message."""
     ready = ".status.conditions[?(@.type=='Ready')]"
     fixed = []
     if not isinstance(kind, Companion) or not kind.mirror:
@@ -119,7 +119,12 @@ def columns(kind: CustomResource[Any]) -> list[dict[str, str]]:
         fixed += [("ID", ".status.id", "string")]
     own = [(column.name, column.path, column.type) for column in kind.columns]
     age = [("Age", ".metadata.creationTimestamp", "date")]
-    return [{"name": name, "type": type_, "jsonPath": path} for name, path, type_ in [*fixed, *own, *age]]
+    found: list[dict[str, Any]] = [
+        {"name": name, "type": type_, "jsonPath": path} for name, path, type_ in [*fixed, *own, *age]
+    ]
+    if ("Ready", f"{ready}.status", "string") in fixed:  # what it waits for, by name; too long for a narrow table
+        found.insert(-1, {"name": "Message", "type": "string", "priority": 1, "jsonPath": f"{ready}.message"})
+    return found
 
 
 def description(kind: CustomResource[Any]) -> str:
