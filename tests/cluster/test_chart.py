@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from chart.chart import CHART, render
+from cluster.running import Service, World
 from edge_operator.declare import GROUP
 from edge_operator.kinds import KINDS
 from harness.cluster import Cluster, CommandError
@@ -130,6 +131,32 @@ def test_install_upgrade_and_uninstall(release: Release, crds: Cluster, namespac
     assert {f"customresourcedefinition.apiextensions.k8s.io/{kind.crd}" for kind in KINDS.values()} <= {*kept}
     left = crds.kubectl("get", "deployment,role,rolebinding,serviceaccount", "-n", namespace, "-o", "name").split()
     assert left == ["serviceaccount/default"]
+
+
+@pytest.mark.fault("the chart is uninstalled while it has resources")
+def test_an_uninstall_with_a_drain_empties_the_account_first(
+    release: Release, crds: Cluster, namespace: str, service: Service
+) -> None:
+    """The Job of the hook runs as its own account, while the operator is still there to delete what it made."""
+    key = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
+    crds.apply(json.dumps({**key, "stringData": {"api-key": service.operator_key}}), "-n", namespace)
+    mine: dict[str, Any] = {"api": {"url": service.url, "keySecret": {"name": "key"}}, "watchNamespaces": [namespace]}
+    own = {"referenceAPI": {"enabled": False}, "rbac": {"aggregate": False}}
+    release.install(**mine, **own, drainOnUninstall={"enabled": True, "timeout": "60s"})
+    for sample in ("sshcertificateauthority", "sshhostcertificate"):
+        crds.apply(SAMPLES / f"{sample}.yaml", "-n", namespace)
+    world = World(crds, service, namespace)
+    world.ready("SSHHostCertificate", "example", within=40)
+    assert len(world.left()) == 2
+    assert "-drain" not in crds.kubectl("get", "job,serviceaccount", "-n", namespace, "-o", "name")
+
+    release.uninstall()
+
+    assert world.left() == []
+    assert json.loads(crds.kubectl("get", "edge", "-n", namespace, "-o", "json"))["items"] == []
+    left = crds.kubectl("get", "deployment,job,role,rolebinding,serviceaccount", "-n", namespace, "-o", "name").split()
+    assert left == ["serviceaccount/default"]
+    assert release.helm("list", "--short", namespace=namespace).split() == []
 
 
 def test_helm_waits_for_resources_until_they_are_ready(
