@@ -201,6 +201,8 @@ class Outcome:
     """What was done, if it is worth counting."""
     duplicates: int = 0
     """How many further objects of the resource were deleted."""
+    at_most: float | None = None
+    """The longest pause, in seconds, before what failed is tried again; None where it may be any."""
 
 
 @dataclass(frozen=True)

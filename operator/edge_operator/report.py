@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from edge_operator.declare import Token
+from edge_operator.declare import Issued, Token
 from edge_operator.engine import conditions, reported, state
 from edge_operator.engine import verdict as judging
 from edge_operator.engine.conditions import Verdict
@@ -85,16 +85,34 @@ async def report(
     if todo is not None and todo.due is not None:
         dues.append(todo.due)
     after_seconds = ended.after_seconds if isinstance(ended, Waiting) else None
+    failed = isinstance(ended, Waiting) and ended.reason not in WOKEN
     return Outcome(
         ready=verdict.ready,
         reason=str(verdict.reason),
         due=min(dues, default=None) if ended is None and not verdict.paused else None,
         after_seconds=after_seconds,
-        failed=isinstance(ended, Waiting) and ended.reason not in WOKEN,
+        failed=failed,
+        at_most=_at_most(line, progress, failed=failed) if failed or isinstance(ended, Stalled | Unsupported) else None,
         changed=progress.changed or bool(patch),
         event=todo.event if todo is not None and ended is None else None,
         duplicates=len(removed),
     )
+
+
+LEAST_SECONDS, LEAST_STALLED_SECONDS = 1.0, 60.0
+"""However short the life that is left, it is not tried more often."""
+
+
+def _at_most(line: Pass, progress: Progress, *, failed: bool) -> float | None:
+    """How long at most to wait before a certificate is asked for again: an eighth of what is left of its life."""
+    until = progress.recorded.status.get("validUntil")
+    if not isinstance(line.kind.lifecycle, Issued) or not until:
+        return None
+    try:
+        left = (state.parsed(until) - line.world.now()).total_seconds()
+    except ValueError:
+        return None
+    return max(left / 8, LEAST_SECONDS if failed else LEAST_STALLED_SECONDS) if left > 0 else None
 
 
 def _status(

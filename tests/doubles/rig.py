@@ -298,16 +298,19 @@ class Rig(Hands):
         elif outcome.after_seconds is not None:
             self.process.timers[key] = now + outcome.after_seconds
         elif outcome.failed and outcome.reason in {str(w) for w in Waits} and outcome.reason not in _WOKEN:
-            self._retry(key)
+            self._retry(key, outcome.at_most)
         else:
             self.process.failures.pop(key, None)
             if outcome.due is not None:
                 self.process.timers[key] = now + max(0.0, (outcome.due - self.world.now()).total_seconds())
+            if outcome.at_most is not None:
+                self.process.timers[key] = now + outcome.at_most
 
-    def _retry(self, key: Key) -> None:
+    def _retry(self, key: Key, at_most: float | None = None) -> None:
         count = self.process.failures.get(key, 0)
         self.process.failures[key] = count + 1
-        self.process.timers[key] = self.world.elapsed + _BACKOFF_SECONDS[min(count, len(_BACKOFF_SECONDS) - 1)]
+        pause = _BACKOFF_SECONDS[min(count, len(_BACKOFF_SECONDS) - 1)]
+        self.process.timers[key] = self.world.elapsed + (pause if at_most is None else min(pause, at_most))
 
     async def resync(self, *kinds: str) -> None:
         """One list for each kind, and a pass of its resources with what it showed."""

@@ -204,9 +204,11 @@ class Controller:
         elif outcome.after_seconds is not None:
             self._retry(key, self._world.monotonic() + outcome.after_seconds)
         elif outcome.failed:
-            self._failed(key)
+            self._failed(key, outcome.at_most)
         else:
             self.queue.succeeded(key)
+            if outcome.at_most is not None:
+                self.queue.offer(key, priority=Priority.RESYNC, due=self._world.monotonic() + outcome.at_most)
             if outcome.due is not None:
                 wait = max(0.0, (outcome.due - self._world.now()).total_seconds())
                 self.queue.offer(key, priority=Priority.RESYNC, due=self._world.monotonic() + wait)
@@ -222,8 +224,9 @@ class Controller:
         if entry is not None:
             self.connections.released(entry.connection)
 
-    def _failed(self, key: Key) -> None:
-        self._retry(key, self._world.monotonic() + self.queue.failed(key))
+    def _failed(self, key: Key, at_most: float | None = None) -> None:
+        pause = self.queue.failed(key)
+        self._retry(key, self._world.monotonic() + (pause if at_most is None else min(pause, at_most)))
 
     def _retry(self, key: Key, due: float | None = None) -> None:
         """Have this looked at again; with the priority of an edit as long as one did not come to its end."""
