@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster.judge import Judge
 from cluster.running import Installation, Operator, Service, World, clear
 from harness import binaries
 from harness.cluster import Cluster
@@ -44,6 +45,25 @@ def crds(control_plane: Cluster) -> Cluster:
     """The same cluster, with the CRDs of this project in it."""
     control_plane.apply_crds(ROOT / "crds")
     return control_plane
+
+
+@pytest.fixture(scope="session")
+def judge(crds: Cluster) -> Iterator[Judge]:
+    """A watch over all that the operator writes into statuses, for all tests of this worker."""
+    with Judge(crds) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def legal_statuses(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that has the operator running fails where a status that it wrote, if only for a moment, breaks a rule."""
+    if "installation" not in request.fixturenames and "release" not in request.fixturenames:
+        yield
+        return
+    judge: Judge = request.getfixturevalue("judge")
+    known = len(judge.found)
+    yield
+    assert judge.found[known:] == []
 
 
 @pytest.fixture
