@@ -52,7 +52,6 @@ class FakeCluster:
     secret_values: Callable[[], Sequence[str]] = tuple
     wake: Callable[[Key], None] = lambda _: None
     behind: int = 0
-
     calling: set[str] = field(default_factory=set)
     """Tokens by which connections call the service."""
     terminating: set[str] = field(default_factory=set)
