@@ -10,6 +10,7 @@ from edge_operator.declare import Body, Issued, Token
 from edge_operator.engine import compare, project, ssh, state
 from edge_operator.engine import token as tokens
 from edge_operator.engine.operations import (
+    SEARCHED,
     Claim,
     Create,
     Delete,
@@ -172,8 +173,11 @@ async def _create(line: Pass, desired: Desired, operation: Create, progress: Pro
     try:
         answer = await line.remote.create(line.kind, operation.path, body)
     except (Waiting, Stalled, Unsupported) as refusal:
-        if not getattr(refusal, "unsettled", False):
+        if isinstance(refusal, Stalled) or not refusal.unsettled:
             line.memory.settled = nonce
+        elif isinstance(refusal, Unsupported) and line.memory.denied != nonce:
+            line.memory.denied = nonce
+            raise Waiting(Waits.RECOVERING, SEARCHED, after_seconds=0, unsettled=True) from refusal
         raise
     progress.answer, progress.fresh = answer, True
     line.memory.made = (answer["id"], line.world.monotonic())
@@ -204,7 +208,7 @@ async def _publish(line: Pass, desired: Desired | None, operation: Publish, prog
             values = await _certificate(line, desired, line.kind.lifecycle, progress)
         case Token():
             values = {**(progress.answer or {}), **operation.material}
-            if not values.get("token"):
+            if not isinstance(values.get("token"), str) or not values["token"]:
                 await _discard(line, desired, progress)
                 raise Waiting(Waits.SERVICE_UNAVAILABLE, "the service returned no token; another one is asked for")
         case _:
@@ -234,7 +238,7 @@ async def _certificate(line: Pass, desired: Desired, lifecycle: Issued, progress
         extensions=desired.plain.get("extensions"),
     )
     try:
-        ssh.verify(answer["certificate"], wish, line.world.now())
+        ssh.verify(answer.get("certificate"), wish, line.world.now())
     except Stalled:
         await _discard(line, desired, progress)
         raise

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from edge_operator.declare import Token
 from edge_operator.engine import ownership, state, verdict
-from edge_operator.engine.operations import Path, Stalled, Waiting
+from edge_operator.engine.operations import SEARCHED, Path, Stalled, Waiting
 from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.state import Desired, Foreign, Published, Recorded, Sight
 from edge_operator.ports import Owned, Pass, Resource, Snapshot
@@ -43,7 +43,7 @@ def _heeded(asked: str, sight: Sight) -> bool:
     if sight.found is None or sight.answer is None:
         return False
     try:
-        return state.parsed(sight.answer.get("created_at") or "") >= state.parsed(asked).replace(microsecond=0)
+        return state.parsed(sight.answer.get("created_at")) >= state.parsed(asked).replace(microsecond=0)
     except ValueError:
         return False  # a request need not be a time; then another successor is made
 
@@ -207,7 +207,7 @@ async def recover(line: Pass, recorded: Recorded, published: Published | None) -
     if now < ripe:
         raise Waiting(
             Waits.RECOVERING,
-            "it is not known whether a creation arrived; the service is searched before it is tried again",
+            SEARCHED,
             after_seconds=ripe - now,
             unsettled=True,
         )

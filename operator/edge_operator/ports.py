@@ -53,7 +53,7 @@ class Remote(Protocol):
     """The management service. Each method is one call or none; none decides, repeats a POST, or writes to the cluster.
 
     All of them raise Waiting and Stalled with the reason that the answer means. `Missing` is a 404 on an object,
-    `Unsupported` an operation that the service does not offer.
+    `Unsupported` an operation that the service does not offer, a list of a collection among them.
     """
 
     def check(self) -> None:
@@ -69,7 +69,7 @@ class Remote(Protocol):
         """Objects whose marker names this cluster and place, whatever the uid; by the same list."""
 
     async def create(self, kind: Kind[Any], path: Path, body: Body) -> Body:
-        """POST. Raises Waiting with `unsettled` where the object may exist all the same."""
+        """POST. Raises Waiting or Unsupported with `unsettled` where the object may exist all the same."""
 
     async def update(self, kind: Kind[Any], id_: str, path: Path, body: Body) -> Body:
         """PATCH; the whole object."""
@@ -157,6 +157,9 @@ class Memory:
     """When this process first saw each nonce, or last sent a POST with it (monotonic seconds)."""
     settled: str | None = None
     """The nonce of an unspent claim of which it is known that no object carries it."""
+    denied: str | None = None
+    """The nonce of a claim whose POST was answered as one that the service does not offer: it was searched for since,
+    and the next such answer is believed."""
     wrote_at: float = 0.0
     """When the last write to the service for this resource ended (monotonic seconds)."""
     made: tuple[str, float] = ("", 0.0)

@@ -58,7 +58,7 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
             return Outcome(ready=False, reason=str(verdict_of(ended, progress).reason), after_seconds=pause)
         return await report(line, progress, verdict_of(ended, progress), wanted, todo, ended)
     except Missing as gone:
-        if line.memory.doubted and progress.answer is not None:
+        if line.memory.doubted:
             denied = Waiting(Waits.SERVICE_UNAVAILABLE, f"the service returns the object and then denies it: {gone}")
             return await report(line, progress, verdict_of(denied, progress), wanted, todo, denied)
         # Only a read can say so for sure; the next pass makes it, and nothing was changed on this word alone.

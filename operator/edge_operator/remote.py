@@ -13,12 +13,22 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from edge_operator.api import catalog, errors
+from edge_operator.api.address import is_segment
 from edge_operator.api.client import Client
 from edge_operator.api.wire import Collection
 from edge_operator.declare import Body, Kind
 from edge_operator.door import Door
 from edge_operator.engine import commands, marker
-from edge_operator.engine.operations import Missing, Path, Stalled, Unsupported, Waiting, shown
+from edge_operator.engine.operations import (
+    SEARCHED,
+    UNANSWERED,
+    Missing,
+    Path,
+    Stalled,
+    Unsupported,
+    Waiting,
+    shown,
+)
 from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.ports import Owned
 
@@ -207,15 +217,22 @@ class ManagementAPI:
         client = None
         while client is not self.client:  # the list of an account that was left while it was read shows nothing
             client, began = self.client, self.door.monotonic()
-            objects = await self._call(self._pages(client, whole))
+            try:
+                objects, routes = await self._call(self._pages(client, whole))
+            except Missing:
+                self.door.lacks(f"GET {whole.path}")
+                raise Unsupported(f"the service does not offer GET {whole.path}") from None
         self._listings[whole.name] = _listing(began, objects, lambda _: {})
         if whole is catalog.https_edges:  # Assumed: routes have no list of their own, they are in their edges
-            routes = [route for edge in objects for route in edge.get("routes") or ()]
             self._listings[catalog.https_routes.name] = _listing(began, routes, lambda r: {"edge_id": r["edge_id"]})
 
     @staticmethod
-    async def _pages(client: Client, whole: Collection[Any]) -> list[Body]:
-        return [item async for item in client.of(whole).raw.list()]
+    async def _pages(client: Client, whole: Collection[Any]) -> tuple[list[Body], list[Body]]:
+        """Every object of a collection, and every route in it where it is that of the HTTPS edges."""
+        objects = [item async for item in client.of(whole).raw.list()]
+        if whole is not catalog.https_edges:
+            return objects, []
+        return objects, [route for edge in objects for route in _routes(edge, whole.path)]
 
     async def _unsupported_if_there(self, kind: Kind[Any], id_: str, path: Path, segment: str) -> None:
         if await self.read(kind, id_, path) is not None:
@@ -249,8 +266,8 @@ class ManagementAPI:
         unsettled = posting and error.created == "maybe"
         match error:
             case errors.StatusError(parsed=False) if unsettled and 400 <= error.status < 500:
-                text = f"something in front of the service answers {error.status}"
-                return Waiting(Waits.SERVICE_UNAVAILABLE, text, unsettled=True)
+                text = "something in front of the service answers in its place"
+                return Waiting(Waits.SERVICE_UNAVAILABLE, text, unsettled=True, detail=f"{text}: {error.status}")
             case errors.AuthenticationFailed():
                 why = "the service refuses the API key"
                 return Waiting(Waits.CONNECTION_NOT_READY, why, after_seconds=self.door.refuse(why))
@@ -263,7 +280,7 @@ class ManagementAPI:
                 return Missing(error.path)
             case errors.OperationUnsupported():
                 self.door.lacks(f"{error.method} {_template(error.path)}")
-                return Unsupported(f"the service does not offer {error.method} {error.path}")
+                return Unsupported(f"the service does not offer {error.method} {error.path}", unsettled=unsettled)
             case errors.Conflict() if deleting:
                 return Waiting(Waits.DELETION_BLOCKED, f"the service refuses the deletion: {shown(error.message)}")
             case errors.Conflict():
@@ -273,13 +290,12 @@ class ManagementAPI:
             case errors.ForeignAddress() | errors.PagingLoop() | errors.Redirected():
                 return Waiting(Waits.SERVICE_UNAVAILABLE, f"the service answers wrongly: {shown(error)}")
             case errors.OutcomeUnknown() if posting:
-                text = "it is not known whether a creation arrived; the service is searched before it is tried again"
-                return Waiting(Waits.RECOVERING, text, after_seconds=0, unsettled=True)
-            case errors.StatusError():
-                text = f"the service answers {error.status}"
-                return Waiting(Waits.SERVICE_UNAVAILABLE, text, unsettled=unsettled)
+                return Waiting(Waits.RECOVERING, SEARCHED, after_seconds=0, unsettled=True)
+            case errors.Unreadable():
+                text = f"the service answers with something that cannot be read, about {error.path}"
+                return Waiting(Waits.SERVICE_UNAVAILABLE, text, detail=_outage(error))
             case _:
-                return Waiting(Waits.SERVICE_UNAVAILABLE, "the service does not answer", unsettled=unsettled)
+                return Waiting(Waits.SERVICE_UNAVAILABLE, UNANSWERED, unsettled=unsettled, detail=_outage(error))
 
 
 def _template(path: str) -> str:
@@ -291,17 +307,37 @@ def _outage(error: errors.APIError) -> str:
     """What the service does instead of answering."""
     if isinstance(error, errors.StatusError):
         return f"the service answers {error.status}"
-    return "no connection to the service opens" if isinstance(error, errors.NotSent) else "the service does not answer"
+    if isinstance(error, errors.Unreadable):
+        return f"the service answers with something that cannot be read: {shown(error)}"
+    return f"the service does not answer{': no connection opens' if isinstance(error, errors.NotSent) else ''}"
 
 
 def _lost(error: errors.APIError) -> str:
     return f"the service answers {error.status}" if isinstance(error, errors.StatusError) else "the answer was lost"
 
 
-def _listing(began: float, objects: Sequence[Body], path: Callable[[Body], Path]) -> Listing:
+def _routes(edge: Body, path: str) -> list[Body]:
+    """The routes in an edge of a list.
+
+    Raises:
+        Unreadable: one of them lacks what is relied on.
+    """
+    routes = edge.get("routes")
+    if not isinstance(routes, list | None):
+        raise errors.Unreadable("the routes of an edge are no array", method="GET", path=path)
+    for route in routes or ():
+        if not isinstance(route, dict) or not all(is_segment(route.get(name)) for name in ("id", "edge_id")):
+            raise errors.Unreadable("a route in an edge has no id or no edge_id", method="GET", path=path)
+        if not isinstance(route.get("metadata"), str | None):
+            raise errors.Unreadable("metadata of a route is neither a string nor null", method="GET", path=path)
+    return routes or []
+
+
+def _listing(began: float, answers: Sequence[Body], path: Callable[[Body], Path]) -> Listing:
+    objects = {answer["id"]: answer for answer in answers}  # pages may overlap, and an object is no second of itself
     owned: dict[tuple[str, str], list[Owned]] = {}
-    for answer in objects:
-        _, who = marker.split(str(answer.get("metadata") or ""))
+    for id_, answer in objects.items():
+        _, who = marker.split(answer.get("metadata") or "")
         if who is not None:
-            owned.setdefault((who.cluster, who.uid), []).append(Owned(answer["id"], path(answer), who, answer))
-    return Listing(began, {answer["id"]: answer for answer in objects}, owned)
+            owned.setdefault((who.cluster, who.uid), []).append(Owned(id_, path(answer), who, answer))
+    return Listing(began, objects, owned)

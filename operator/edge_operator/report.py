@@ -10,7 +10,7 @@ from edge_operator.declare import Issued, Token
 from edge_operator.engine import conditions, reported, state
 from edge_operator.engine import verdict as judging
 from edge_operator.engine.conditions import Verdict
-from edge_operator.engine.operations import Delete, Plan, Stalled, Unsupported, Waiting
+from edge_operator.engine.operations import UNANSWERED, Delete, Plan, Stalled, Unsupported, Waiting
 from edge_operator.engine.reasons import Events, Ready, Stalls, Waits
 from edge_operator.engine.state import Desired, Recorded
 from edge_operator.execute import Progress
@@ -21,12 +21,19 @@ WOKEN = (Waits.REFERENCE_NOT_READY, Waits.SECRET_NOT_READY, Waits.CONNECTION_NOT
 
 
 def verdict_of(ended: Waiting | Stalled | Unsupported, progress: Progress) -> Verdict:
-    """What to say of a pass that ended early. While it is searched for what was refused, the refusal stays said."""
+    """What to say of a pass that ended early.
+
+    While it is searched for what was refused, the refusal stays said, and in an outage what was said first.
+    """
     if isinstance(ended, Unsupported):
         return Verdict(Stalls.OPERATION_UNSUPPORTED, str(ended))
-    if ended.reason is Waits.RECOVERING and (before := said(progress.recorded)) is not None:
-        same = before.generation == progress.resource["metadata"].get("generation")
-        if same and (isinstance(before.verdict.reason, Stalls) or before.verdict.reason is Waits.CONFLICT):
+    before = said(progress.recorded)
+    if before is not None and before.generation == progress.resource["metadata"].get("generation"):
+        reason = before.verdict.reason
+        refused = isinstance(reason, Stalls) or reason in (Waits.CONFLICT, Waits.SERVICE_UNAVAILABLE)
+        if ended.reason is Waits.RECOVERING and refused:
+            return before.verdict
+        if ended.message == UNANSWERED and reason in (Waits.SERVICE_UNAVAILABLE, Waits.RECOVERING):
             return before.verdict
     return Verdict(ended.reason, ended.message)
 

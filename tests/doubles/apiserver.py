@@ -191,8 +191,17 @@ def merged(target: Mapping[str, Any], patch: Mapping[str, Any]) -> Object:
     return out
 
 
+_TYPES: Mapping[str, type] = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
+
+
 def shaped(schema: Mapping[str, Any], value: Any) -> Any:
-    """The value with defaults filled in and unknown members dropped, as a structural schema has it."""
+    """The value with defaults filled in and unknown members dropped, as a structural schema has it.
+
+    Raises:
+        TypeError: a value is of another type than the schema says; an API server refuses the whole object for it.
+    """
+    if value is not None and not isinstance(value, _TYPES.get(schema.get("type", ""), object)):
+        raise TypeError(f"{value!r} is no {schema['type']}")
     if isinstance(value, list) and "items" in schema:
         return [shaped(schema["items"], item) for item in value]
     if not isinstance(value, dict):

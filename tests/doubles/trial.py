@@ -34,16 +34,19 @@ _NOOP_PASSES = 100
 
 
 def faults(code: int) -> Iterator[dict[str, Any]]:
-    """A status to each method. A 404 to a DELETE or a GET would be a lie: it says that the object is gone."""
+    """A status to each method. A 404 to a DELETE or a GET of an object would be a lie: it says that it is gone."""
     for method in ("POST", "PATCH", "PUT", "DELETE", "GET"):
         if code == 404 and method in ("DELETE", "GET"):
             continue
         yield {"kind": "status", "status": code, "method": method}
 
 
+LISTS = "^(" + "|".join(sorted(KINDS[k].api.path for k in KINDS if "list" in KINDS[k].api.verbs)) + ")$"
+"""What the address of a whole collection looks like, unlike that of anything in it."""
 FAULTS: tuple[dict[str, Any], ...] = (
-    *(fault for code in (400, 401, 403, 404, 409, 500, 503) for fault in faults(code)),
-    *({**fault, "when": "after"} for code in (500, 503) for fault in faults(code)),
+    *(fault for code in (400, 401, 403, 404, 405, 409, 500, 501, 503) for fault in faults(code)),
+    *({**fault, "when": "after"} for code in (500, 501, 503) for fault in faults(code)),
+    {"kind": "status", "status": 404, "method": "GET", "path": LISTS},
     *({**fault, "retry_after": "7"} for fault in faults(429)),
     *({"kind": "cut", "when": when, "method": m} for when in ("before", "after") for m in ("POST", "PATCH", "DELETE")),
     *({"kind": "garbage", "method": method} for method in ("POST", "PATCH", "GET")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import time
 
 import pytest
@@ -63,6 +64,61 @@ async def test_a_service_that_asks_for_a_pause_is_left_alone_while_an_account_is
         assert found.reason() == "RateLimited"
         dues = [due for key, due in found.queue.offers if key == MAIN]
         assert all(due is not None and due > time.monotonic() + 20 for due in dues), dues
+
+
+# An outage is said once ------------------------------------------------------------------------
+
+
+@pytest.mark.fault("a connection whose failures differ")
+async def test_a_connection_says_the_first_failure_of_an_outage_until_it_is_over():
+    async with scene() as found:
+        found.resource("waits", "bkdfo_1", REF)
+        codes = itertools.cycle([502, 503, 500, 504])
+
+        async def fail(what: str) -> None:
+            found.service.refuses[what] = (next(codes), {})
+
+        found.service.before = fail
+        for _ in range(5):
+            found.door().failed("the service answers 502")
+        found.cluster.log.clear()
+        said = []
+        for _ in range(3):
+            await found.work()
+            said.append(found.status()["lastError"])
+        assert len(set(said)) == 1
+        assert said[0].startswith("the service answers 50")
+        assert len([write for write in found.cluster.log if write.endswith("status")]) == 1
+        assert found.reason() == "ServiceUnavailable"
+        assert found.told == ["ServiceUnavailable"]
+        found.service.before = nothing
+        found.service.refuses.clear()
+        await found.work()
+        assert found.reason() == "Connected"
+        found.service.refuses["GET /api_keys"] = (504, {})
+        for _ in range(5):
+            found.door().failed("the service answers 504")
+        await found.work()
+        assert found.status()["lastError"] == "the service answers 504", "another outage"
+
+
+@pytest.mark.fault("a new account that cannot be looked at, in an outage whose failures differ")
+async def test_resources_of_a_connection_that_cannot_be_looked_at_are_told_the_same_all_along():
+    async with scene() as found:
+        found.resource("made", "bkdfo_1", REF)
+        found.secret(key="key-b")
+        codes, shut = itertools.cycle([502, 503]), set()
+        found.cluster.log.clear()
+        for _ in range(6):
+            found.service.refuses[LIST] = (next(codes), {})
+            await found.work()
+            shut.add(found.door().shut)
+        assert len(shut) == 1
+        assert len([said for said in found.cluster.log if said.endswith("status")]) == 1
+        found.service.refuses[LIST] = (503, {})
+        found.event(found.connect(timeout="4s"))
+        await found.work()
+        assert found.status()["lastError"] == "the service answers 503", "another spec, another look"
 
 
 # Nothing is made in an account that a connection leads to no more ------------------------------

@@ -169,6 +169,7 @@ async def test_without_anything_it_is_said_what_was_looked_for(tmp_path: Path) -
         await Credentials.load(environ={"KUBECONFIG": str(tmp_path / "absent")})
 
 
+@pytest.mark.fault("a Kubernetes token that is renewed before it expires")
 async def test_a_renewed_token_of_the_pod_is_used_within_a_minute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,6 +222,7 @@ async def test_the_token_of_a_plugin_is_kept_until_it_expires(tmp_path: Path) ->
     assert "x\n" == (tmp_path / "calls").read_text()
 
 
+@pytest.mark.fault("a Kubernetes token that has expired")
 async def test_a_refused_token_is_read_again_and_the_request_is_made_once_more(tmp_path: Path) -> None:
     async def only_new(request: web.Request) -> web.StreamResponse:
         fine = request.headers["Authorization"] == "Bearer new"

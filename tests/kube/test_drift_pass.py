@@ -9,8 +9,8 @@ import pytest
 
 from edge_operator.declare import Kind
 from edge_operator.engine import marker
-from edge_operator.engine.operations import Waiting
-from edge_operator.engine.reasons import Waits
+from edge_operator.engine.operations import Missing, Stalled, Unsupported, Waiting
+from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.references import DEFAULT_CONNECTION
 from edge_operator.kinds import KINDS
 from edge_operator.kube import errors
@@ -59,6 +59,8 @@ class World:
         self.index, self.offered, self.lists = Index(KINDS), list[Key](), 0
         self.stored = {name: resource(name, id_=name) for name in names}
         self.account: Any = Account(**{name: {"description": ""} for name in names})
+        self.accounts: list[Any] = []
+        self.defects: list[str] = []
         self.refusal: Exception | None = None
         self.page_size = page_size
         self.orphans: dict[str, int] = {}
@@ -68,8 +70,9 @@ class World:
 
     async def round(self) -> None:
         drift = DriftPass(
-            KINDS, self.index, lambda: [(DEFAULT_CONNECTION, self.account)], self.offered.append, self.marks,
-            monotonic=lambda: 7.0, interval_seconds=1.0, bodies=self.bodies, page_size=self.page_size,
+            KINDS, self.index, lambda: self.accounts or [(DEFAULT_CONNECTION, self.account)], self.offered.append,
+            self.marks, monotonic=lambda: 7.0, interval_seconds=1.0, bodies=self.bodies, page_size=self.page_size,
+            defect=self.defects.append,
         )  # fmt: skip
         await drift.round()
 
@@ -164,6 +167,45 @@ async def test_an_account_that_cannot_be_listed_offers_nothing() -> None:
     await world.round()
 
     assert (world.offered, world.lists) == ([], 0)
+
+
+@pytest.mark.fault("403, 404 or 405 to the list of one collection")
+@pytest.mark.parametrize(
+    "why",
+    [Stalled(Stalls.PERMISSION_DENIED, "no"), Unsupported("GET /backends/failover"), Missing("/backends/failover")],
+    ids=["403", "405", "404"],
+)
+async def test_where_a_list_is_refused_what_is_not_in_sync_is_looked_at_all_the_same(why: Exception) -> None:
+    world = World("x", "y", "z")
+    world.sync("y")
+    world.account.failure = why
+
+    await world.round()
+
+    entry = world.index.get(key("x"))
+    assert world.offered == [key("x"), key("z")]
+    assert entry is not None
+    assert entry.snapshot is None
+    assert world.account.lists == 1
+
+
+@pytest.mark.fault("a defect in the look at one collection")
+async def test_a_defect_in_one_look_is_counted_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    world = World("x")
+    broken = World("b")
+    broken.account.failure = KeyError("canary-secret")
+    other = ("Connection", "a", "broken")
+    stored = {**resource("b", version=9, id_="b")}
+    stored["spec"] = {**stored["spec"], "connectionRef": {"name": "broken"}}
+    world.index.observe(KIND, stored, dirty=False)
+    world.accounts = [(other, broken.account), (DEFAULT_CONNECTION, world.account)]
+
+    await world.round()
+
+    assert (world.offered, world.defects) == ([key("x")], ["drift"])
+    (told,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert told.startswith("no look at /backends/failover in this round: a defect of the operator: KeyError at test_")
+    assert "canary-secret" not in caplog.text
 
 
 def marked(id_: str, uid: str, place: str = "a/x") -> Owned:

@@ -15,9 +15,9 @@ from edge_operator.door import NotLeading
 from edge_operator.engine.operations import Waiting
 from edge_operator.engine.reasons import Waits
 from edge_operator.kinds import COMPANIONS
-from edge_operator.kube import errors, sessions
+from edge_operator.kube import errors, metrics, sessions
 from edge_operator.kube.sessions import CONNECTION, DEFAULT, SessionMirror
-from edge_operator.remote import ManagementAPI
+from edge_operator.remote import Listing, ManagementAPI
 
 KIND = COMPANIONS["TunnelSession"]
 
@@ -162,6 +162,58 @@ class _Silent:
     async def listing(self, collection: Any, since: float) -> Any:
         del collection, since
         raise Waiting(Waits.SERVICE_UNAVAILABLE, "the service does not answer")
+
+
+class _Odd:
+    """An account whose sessions hold this."""
+
+    def __init__(self, **members: Any) -> None:
+        self.members = members
+
+    async def listing(self, collection: Any, since: float) -> Any:
+        del collection
+        good, odd = {"id": "ts_good", "ip": "192.0.2.1"}, {"id": "ts_odd", "ip": "192.0.2.2", **self.members}
+        return Listing(since, {"ts_odd": odd, "ts_good": good}, {})
+
+
+@pytest.mark.fault("sessions with members of another type")
+@pytest.mark.parametrize("value", [None, 7, ["x"], {"id": 7}, {"uri": ["x"]}, "x"])
+async def test_a_member_that_is_no_text_is_as_absent(rig: CommandRig, value: Any) -> None:
+    one = mirror(rig)
+    one._accounts = lambda: [(DEFAULT, _Odd(credential=value, region=7, started_at=5, os=None, metadata=["x"]))]
+
+    await one.round()
+
+    found = {id_: status(item) for id_, item in mirrored(rig).items()}
+    assert found == {"ts_odd": {"id": "ts_odd", "ip": "192.0.2.2"}, "ts_good": {"id": "ts_good", "ip": "192.0.2.1"}}
+
+
+def status(item: Object) -> Object:
+    return {k: v for k, v in item["status"].items() if k not in ("conditions", "observedGeneration")}
+
+
+async def test_a_defect_in_a_round_does_not_end_the_mirror(rig: CommandRig, caplog: pytest.LogCaptureFixture) -> None:
+    session = await rig.online()
+    one = mirror(rig, sleeps=1)
+    whole, left = one._accounts, [KeyError("canary-secret")]
+    one._accounts = lambda: _raised(left.pop()) if left else whole()
+    before = defects()
+
+    with pytest.raises(Enough):
+        await one.run()
+
+    assert list(mirrored(rig)) == [session]
+    assert defects() == before + 1
+    assert "a defect of the operator: KeyError at test_sessions.py" in caplog.text
+    assert "canary-secret" not in caplog.text
+
+
+def _raised(error: Exception) -> Any:
+    raise error
+
+
+def defects() -> float:
+    return metrics.METRICS.registry.get_sample_value("edge_operator_defects_total", {"where": "sessions"}) or 0.0
 
 
 async def test_what_somebody_else_wrote_is_set_right(rig: CommandRig) -> None:

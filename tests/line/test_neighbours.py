@@ -40,3 +40,30 @@ async def test_a_storm_of_conflicts_ends_with_one_object(kind: str):
         await rig.settle(2000)
         assert rig.ready(kind), rig.message(kind)
         assert [doc["id"] for doc in rig.remote(kind)] == [rig.id(kind)]
+
+
+@pytest.mark.fault("a Secret that somebody else owns")
+@pytest.mark.parametrize("owned", [False, True])
+@pytest.mark.parametrize("kind", PUBLISHING)
+async def test_a_secret_of_somebody_else_is_left_alone_and_nothing_is_made(kind: str, owned: bool):
+    async with Rig() as rig:
+        owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "another"}
+        theirs = {"metadata": {"ownerReferences": [owner]}} if owned else {}
+        key = ("Secret", "default", "taken")
+        rig.api.apply(key, {"type": "Opaque", "data": {"token": "theirs"}, **theirs})
+        held = rig.published("taken")
+        rig.sample(kind, secretName="taken")
+        await rig.settle()
+        assert rig.reason(kind) == "SecretConflict"
+        assert "'taken'" in rig.message(kind)
+        assert (rig.remote(kind), rig.published("taken")) == ([], held)
+        rig.api.delete(key)
+        rig.wake_all()
+        await rig.settle()
+        assert rig.ready(kind), rig.message(kind)
+        assert len(rig.remote(kind)) == 1
+        rig.api.apply(key, {"data": {"token": "theirs"}, "metadata": {"ownerReferences": [owner], "labels": {}}})
+        rig.delete(kind)
+        await rig.settle()
+        assert rig.remote(kind) == []
+        assert rig.published("taken") is not None

@@ -12,6 +12,7 @@ from doubles.rig import Rig
 from doubles.scenarios import effect_of
 from doubles.wire import Handled
 from doubles.world import key_pair
+from edge_operator.declare import Token
 from edge_operator.engine import marker
 from edge_operator.kinds import KINDS
 from edge_operator.server.settings import ServerSettings
@@ -38,7 +39,7 @@ async def test_a_429_to_a_creation_means_that_nothing_was_created():
 
 
 @pytest.mark.fault("5xx to a creation, before and after it was carried out")
-@pytest.mark.parametrize("code", [500, 502, 503, 504, 408, 425])
+@pytest.mark.parametrize("code", [500, 501, 502, 503, 504, 408, 425])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("kind", ["WeightedBackend", "SSHHostCertificate", "HTTPSRoute"])
 async def test_a_5xx_to_a_creation_is_unknown_and_searched_for(kind, when, code):
@@ -51,17 +52,44 @@ async def test_a_5xx_to_a_creation_is_unknown_and_searched_for(kind, when, code)
         assert [doc["id"] for doc in rig.remote(kind)] == [rig.id(kind)]
 
 
+TOKENS = [kind for kind in KINDS if isinstance(KINDS[kind].lifecycle, Token)]
+
+
 @pytest.mark.fault("null where an id or a token should be")
-@pytest.mark.parametrize("member", ["id", "token"])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "HTTPSRoute"])
-async def test_null_where_an_id_or_a_token_should_be_ends_with_one_object(kind, member):
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(("kind", "member"), [*((kind, "id") for kind in KINDS), *((kind, "token") for kind in TOKENS)])
+async def test_null_where_an_id_or_a_token_should_be_ends_with_one_object(kind, member, count):
     async with Rig() as rig:
         await needs_only(rig, kind)
-        rig.faults({"kind": "null", "members": (member,), "method": "POST", "count": 1})
+        path = "/routes$" if kind == "HTTPSRoute" else f"^{KINDS[kind].api.path}$"
+        rig.faults({"kind": "null", "members": (member,), "method": "POST", "path": path, "count": count})
         rig.sample(kind)
         await rig.settle()
         assert rig.ready(kind), rig.message(kind)
         assert [doc["id"] for doc in rig.remote(kind)] == [rig.id(kind)]
+        posts = [call for call in rig.calls if call.startswith("POST")]
+        lost = bool(KINDS[kind].outputs)
+        assert len(posts) == (count + 1 if lost else 1), "what has no id is found; with a token or a key it is replaced"
+
+
+@pytest.mark.fault("null for an id in an answer to a PATCH or a GET")
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("method", ["PATCH", "GET"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_null_for_an_id_that_is_known_changes_nothing(kind, method, count):
+    async with Rig() as rig:
+        await made(rig, kind)
+        before = rig.id(kind)
+        rig.faults({"kind": "null", "members": ("id",), "method": method, "count": count})
+        rig.edit(kind, description="edited")
+        rig.annotate(kind, reconcile_requested_at="now")
+        await rig.settle(0)
+        assert rig.reason(kind) == "ServiceUnavailable"
+        await rig.settle()
+        assert [call.split()[0] for call in rig.calls].count(method) == count + 1
+        assert rig.ready(kind), rig.message(kind)
+        assert (rig.id(kind), [doc["id"] for doc in rig.remote(kind)]) == (before, [before])
+        assert rig.remote(kind)[0]["description"] == "edited"
 
 
 @pytest.mark.fault("an answer of a proxy in front of the service")

@@ -18,10 +18,15 @@ _DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 
 def segment(value: str, *, of: str = "id") -> str:
     """A value as one piece of a path. Raises Misuse for what could lead to another path."""
-    if not isinstance(value, str) or not value or value in {".", ".."} or not value.isprintable():
+    if not is_segment(value):
         found = repr(value[:64]) if isinstance(value, str) else type(value).__name__
         raise errors.Misuse(f"{of}: {found} should be a non-empty string such as 'bkdwd_2x'")
     return quote(value, safe="")
+
+
+def is_segment(value: object) -> bool:
+    """Whether a value can be one piece of a path, as every id has to be."""
+    return isinstance(value, str) and bool(value) and value not in {".", ".."} and value.isprintable()
 
 
 def expand(template: str, ids: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 APIError                    a call did not give its answer
 ├── NotSent                 no connection: the service cannot have seen the request
 ├── OutcomeUnknown          sent, and no complete, readable answer: it may have been carried out
+│   └── Unreadable          a success that is not what the API document says: not JSON, no id, a list without items
 ├── StatusError             an answer that is no success
 │   ├── Redirected          3xx: redirects are not followed, the key would travel with them
 │   ├── InvalidRequest      400, 422 and every 4xx not named here
@@ -56,7 +57,11 @@ class NotSent(APIError):
 
 
 class OutcomeUnknown(APIError):
-    """The request may have arrived: time-out or cut after sending, or a success that cannot be read or lacks its id."""
+    """The request may have arrived: time-out or cut after sending, or a success that cannot be read."""
+
+
+class Unreadable(OutcomeUnknown):
+    """A success came, and it cannot be read, or lacks what everything else relies on."""
 
 
 class ForeignAddress(APIError):

@@ -142,9 +142,9 @@ class Exchange:
         try:
             answer = from_json(response.content, allow_inf_nan=False)
         except ValueError as error:
-            raise errors.OutcomeUnknown(f"{response.status_code}, but the answer is not JSON", **where) from error
+            raise errors.Unreadable(f"{response.status_code}, but the answer is not JSON", **where) from error
         if not isinstance(answer, dict):
-            raise errors.OutcomeUnknown(f"{response.status_code}, but the answer is not a JSON object", **where)
+            raise errors.Unreadable(f"{response.status_code}, but the answer is not a JSON object", **where)
         return answer
 
     def _refusal(self, outgoing: Outgoing, response: httpx.Response) -> errors.StatusError:

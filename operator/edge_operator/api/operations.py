@@ -157,8 +157,10 @@ class CollectionClient(Generic[A, M]):
 
     def _item(self, call: Call, answer: Any) -> A:
         item = self._answered(call, answer)
-        if not isinstance(item.get("id"), str) or not item["id"]:
+        if not address.is_segment(item.get("id")):
             raise self._unreadable(call, "the answer has no id")
+        if not isinstance(item.get("metadata"), str | None):  # it may hold the owner's mark
+            raise self._unreadable(call, "metadata is neither a string nor null")
         return cast(A, self._typed(call, self.collection.read, item))
 
     def _part(self, call: Call, answer: Answer | None) -> M:
@@ -178,8 +180,8 @@ class CollectionClient(Generic[A, M]):
             found = "; ".join(f"{'.'.join(map(str, reason['loc']))}: {reason['msg']}" for reason in reasons)
             raise self._unreadable(call, f"the answer does not fit: {found}") from error
 
-    def _unreadable(self, call: Call, why: str) -> errors.OutcomeUnknown:
-        return errors.OutcomeUnknown(why, method=call.method, path=call.path)
+    def _unreadable(self, call: Call, why: str) -> errors.Unreadable:
+        return errors.Unreadable(why, method=call.method, path=call.path)
 
     def _call(
         self,

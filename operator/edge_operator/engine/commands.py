@@ -265,5 +265,6 @@ def _unclear(why: str) -> End:
 
 
 def _facts(session: Body) -> dict[str, str | None]:
-    credential = session.get("credential") or {}
+    credential = session.get("credential")
+    credential = credential if isinstance(credential, Mapping) else {}
     return {"credentialID": credential.get("id"), "ip": session.get("ip"), "os": session.get("os")}

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from edge_operator.api.wire import as_sent
 from edge_operator.declare import Body, Kind
-from edge_operator.engine import marker
+from edge_operator.engine import marker, reported
 from edge_operator.engine.operations import Waiting, shown
 from edge_operator.engine.project import Field, fields
 from edge_operator.engine.reasons import Waits
@@ -41,7 +41,7 @@ def held(kind: Kind[Any], answer: Body) -> Body:
         Waiting: the service returned something else than this kind of object.
     """
     try:
-        sent: Body = as_sent(kind.api.read.model_validate(answer))
+        sent: Body = as_sent(kind.api.read.model_validate(reported.readable(kind, answer)))
     except ValidationError as error:
         where = ", ".join(".".join(map(str, e["loc"])) for e in error.errors(include_input=False, include_url=False))
         raise Waiting(

@@ -148,13 +148,20 @@ class Waiting(Exception):
     """Something else has to happen first; the loop comes back on its own.
 
     `after_seconds`: not before. `unsettled`: a POST may have arrived, so recovery comes before the next one.
+    `detail`: what the connection says of it, where `message` is what all its resources say alike.
     """
 
     def __init__(
-        self, reason: Waits, message: str, *, after_seconds: float | None = None, unsettled: bool = False
+        self,
+        reason: Waits,
+        message: str,
+        *,
+        after_seconds: float | None = None,
+        unsettled: bool = False,
+        detail: str = "",
     ) -> None:
         super().__init__(message)
-        self.reason, self.message = reason, message
+        self.reason, self.message, self.detail = reason, message, detail or message
         self.after_seconds, self.unsettled = after_seconds, unsettled
 
 
@@ -166,12 +173,21 @@ class Stalled(Exception):
         self.reason, self.message = reason, message
 
 
+UNANSWERED = "the service does not answer, or with an error of its own; see the status of the connection"
+"""What every resource says in an outage. It names no error: each other text would be another write."""
+SEARCHED = "it is not known whether a creation arrived; the service is searched before it is tried again"
+
+
 class Missing(Exception):
     """The remote object that an operation was for is not there."""
 
 
 class Unsupported(Exception):
-    """The service does not offer an operation."""
+    """The service does not offer an operation. `unsettled`: it may have carried it out all the same."""
+
+    def __init__(self, message: str, *, unsettled: bool = False) -> None:
+        super().__init__(message)
+        self.unsettled = unsettled
 
 
 class Restart(Exception):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin
 
+from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from edge_operator.api.wire import Entity, Ref, Wire
@@ -50,20 +51,43 @@ def fields(kind: Kind[Any]) -> Tree:
 def values(kind: Kind[Any], answer: Mapping[str, Any]) -> dict[str, Any]:
     """The members of a status that this answer gives, for example `{"id": "sshca_1", "keyType": "ecdsa"}`.
 
-    `answer` is the resource as the service returned it. Null and absent members are left out.
+    `answer` is the resource as the service returned it. Null and absent members are left out, and so are those of
+    another type than the API document says: a cluster would refuse the whole status for one of them, the id with it.
     """
     return _values(fields(kind), answer)
+
+
+def readable(kind: Kind[Any], answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer without what only a status shows and is of another type than it should be: as if it were absent."""
+    types = {member.wire: member.type for member in fields(kind) if not member.inside}
+    return {name: v for name, v in answer.items() if v is None or name not in types or _fits(types[name], v)}
 
 
 def _values(tree: Tree, answer: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for member in tree:
         value = answer.get(member.wire)
-        if member.inside and value is not None:
-            value = _values(member.inside, value) or None
+        if member.inside:
+            value = _values(member.inside, value) or None if isinstance(value, Mapping) else None
+        elif value is not None and not _fits(member.type, value):
+            value = None
         if value is not None:
             found[member.name] = value
     return found
+
+
+def _fits(shape: Any, value: Any) -> bool:
+    """Whether a value is of the type that a member has."""
+    try:
+        _adapter(shape).validate_python(value, strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+@cache
+def _adapter(shape: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(shape)
 
 
 @cache

@@ -26,14 +26,14 @@ class Wish:
     extensions: Mapping[str, str] | None = None
 
 
-def verify(certificate: str, wish: Wish, now: datetime) -> None:
+def verify(certificate: object, wish: Wish, now: datetime) -> None:
     """Nothing, if the certificate is what was asked for: type, key, principals, options, validity, signature.
 
     Raises:
         Stalled: it is something else; the message says what.
     """
     try:
-        signed = ssh.load_ssh_public_identity(certificate.encode())
+        signed = ssh.load_ssh_public_identity(str(certificate).encode())
         keys = (
             [_bytes(k) for k in (signed.public_key(), signed.signature_key())]
             if isinstance(signed, ssh.SSHCertificate)

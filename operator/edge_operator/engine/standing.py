@@ -18,11 +18,24 @@ _SHOWN = 5
 """How many of those who hold a deletion up are named."""
 
 
-def refusal(why: Waiting | Stalled) -> Verdict:
-    """What a connection says when a look at its account ended so."""
+def refusal(why: Waiting | Stalled, said: Verdict | None = None) -> Verdict:
+    """What a connection says when a look at its account ended so. In an outage it goes on to say what it said first."""
     if why.reason is Waits.CONNECTION_NOT_READY:
         return Verdict(Stalls.AUTHENTICATION_FAILED, why.message)
-    return Verdict(why.reason, why.message)
+    if said is not None and said.reason is why.reason is Waits.SERVICE_UNAVAILABLE:
+        return said
+    return Verdict(why.reason, why.detail if isinstance(why, Waiting) else why.message)
+
+
+def outage(connection: Mapping[str, Any]) -> Verdict | None:
+    """What a connection says of an outage, for the spec that it has; None where it says of none."""
+    said = (connection.get("status") or {}).get("conditions") or ()
+    ready = next((c for c in said if c["type"] == "Ready"), None)
+    if ready is None or ready["reason"] != str(Waits.SERVICE_UNAVAILABLE):
+        return None
+    if ready.get("observedGeneration") != connection["metadata"].get("generation", 1):
+        return None
+    return Verdict(Waits.SERVICE_UNAVAILABLE, ready["message"])
 
 
 def shut(connection: str, verdict: Verdict) -> Shut:

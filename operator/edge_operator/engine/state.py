@@ -274,12 +274,14 @@ def stamp(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def parsed(text: str) -> datetime:
+def parsed(text: object) -> datetime:
     """A time from RFC 3339.
 
     Raises:
         ValueError: it is none, or says no offset from UTC.
     """
+    if not isinstance(text, str):
+        raise ValueError("no text")  # noqa: TRY004 - it comes from the service, as a text that is no time does
     time = datetime.fromisoformat(text.upper())
     if time.tzinfo is None:
         raise ValueError("no offset")

@@ -84,7 +84,7 @@ def due(desired: Desired, recorded: Recorded, sight: Sight) -> datetime | None:
         return None
     try:
         return parsed(made) + rotation.interval  # type: ignore[no-any-return]  # a spec is typed by its kind
-    except ValueError:
+    except (ValueError, OverflowError):  # the end of time is no time for a rotation
         return None
 
 

@@ -89,15 +89,18 @@ class Account:
         finally:
             await client.close()
 
-    async def standing(self, *, probe: bool) -> Verdict:
-        """How it stands while it is open; a door that was refused or found nobody in is knocked at."""
+    async def standing(self, *, probe: bool, said: Verdict | None = None) -> Verdict:
+        """How it stands while it is open; a door that was refused or found nobody in is knocked at.
+
+        `said` is what is said of an outage already.
+        """
         door = self.door
         due = door.refused is not None and door.probe_in_seconds == 0
         if probe or due or door.unavailable is not None:
             try:
                 await self.remote.probe()
             except Waiting as why:
-                return standing.refusal(why)
+                return standing.refusal(why, said)
         if door.refused is not None:
             return Verdict(Stalls.AUTHENTICATION_FAILED, door.refused)
         if door.paused_until and door.monotonic() < door.paused_until + QUIET_SECONDS:

@@ -221,9 +221,9 @@ class Connections:
             accepted = (body["metadata"].get("annotations") or {}).get(standing.ACCEPT)
             same = lambda: self._bodies.get(key) is body  # noqa: E731 - asked once, where it counts
             status["account"] = await self._admit(key, account, found, (status.get("account"), accepted), same)
-            verdict = await account.standing(probe=bodies.wished(body, status))
+            verdict = await account.standing(probe=bodies.wished(body, status), said=standing.outage(body))
         except (Waiting, Stalled) as why:
-            verdict, pause = standing.refusal(why), getattr(why, "after_seconds", None) or 0.0
+            verdict, pause = standing.refusal(why, standing.outage(body)), getattr(why, "after_seconds", None) or 0.0
             account.shut(standing.shut(bodies.shown(key), verdict))
         if going:
             verdict = standing.blocked(users, verdict)
@@ -239,9 +239,9 @@ class Connections:
         try:
             trusted = await self.anchors.remembered()
             await self._admit(DEFAULT_CONNECTION, account, flags, trusted, same, eager=False)
-            verdict = await account.standing(probe=False)
+            verdict = await account.standing(probe=False, said=self._said)
         except (Waiting, Stalled) as why:
-            verdict, pause = standing.refusal(why), getattr(why, "after_seconds", None) or 0.0
+            verdict, pause = standing.refusal(why, self._said), getattr(why, "after_seconds", None) or 0.0
             account.shut(standing.shut("the operator's own connection", verdict))
         if verdict != self._said:
             self._said, level = verdict, logging.INFO if verdict.ready else logging.WARNING

@@ -134,6 +134,7 @@ class Controller:
             entry.body = None
             _log.exception("%s: a defect of the operator; tried again later", "/".join(key))
             self._failed(key)
+            metrics.defective("resource")
             metrics.reconciled(key[0], "error", time.perf_counter() - started)
         else:
             if outcome is not None:
@@ -158,6 +159,7 @@ class Controller:
         except Exception:  # noqa: BLE001 - one resource's defect must not end the others
             _log.exception("%s: a defect of the operator; tried again later", "/".join(key))
             self._failed(key)
+            metrics.defective("resource")
 
     async def _current(self, entry: Entry) -> Resource | None:
         """The newest body: the one that came with an event, or a live read."""

@@ -18,8 +18,10 @@ from typing import Any
 from edge_operator.declare import Body, Kind
 from edge_operator.engine.operations import Missing, Stalled, Unsupported, Waiting
 from edge_operator.engine.references import ConnectionKey
+from edge_operator.kube import metrics
 from edge_operator.kube.errors import KubeError
 from edge_operator.kube.index import Entry, Index, Key
+from edge_operator.kube.logs import where
 from edge_operator.kube.marks import Marks
 from edge_operator.ports import Outcome, Resource, Snapshot
 from edge_operator.remote import Listing, ManagementAPI
@@ -43,11 +45,12 @@ class DriftPass:
         may_look: Callable[[], bool] = lambda: True,
         bodies: Callable[[Kind[Any]], AsyncIterator[Resource]] | None = None,
         page_size: int = 500,
+        defect: Callable[[str], None] = metrics.defective,
     ) -> None:
         self._kinds, self._index, self._accounts, self._offer = kinds, index, accounts, offer
         self._marks = marks
         self._monotonic, self._interval, self._may_look = monotonic, interval_seconds, may_look
-        self._bodies, self._page_size = bodies, page_size
+        self._bodies, self._page_size, self._defect = bodies, page_size, defect
 
     async def run(self) -> None:
         """Go round for ever. The first round begins somewhere within the interval, so that restarts spread out."""
@@ -72,17 +75,34 @@ class DriftPass:
             if not entries:
                 continue
             try:
-                listing = await remote.listing(kind.api, since) if any(e.id for e in entries) else None
-            except (Waiting, Stalled, Unsupported, Missing) as why:
-                _log.info("no look at %s in this round: %s", kind.api.path, why)
-                continue
-            suspects = [e for e in entries if self._is_suspect(e, listing)]
-            if listing is not None:
-                self._marks.report_orphans(connection, kind, listing)
-            await self._fetch(kind, suspects, len(entries))
-            for entry in suspects:
-                self._offer(entry.key)
+                await self._look(connection, remote, kind, entries, since)
+            except Exception as error:  # noqa: BLE001 - what one collection brings must not end the look at others
+                _log.error("no look at %s in this round: a defect of the operator: %s", kind.api.path, where(error))
+                self._defect("drift")
         remote.forget_listings()
+
+    async def _look(
+        self, connection: ConnectionKey, remote: ManagementAPI, kind: Kind[Any], entries: Sequence[Entry], since: float
+    ) -> None:
+        """Offer those of one kind and connection that need a look. Where the list is refused, what is not in sync does.
+
+        In an outage those come back by themselves, or are woken when it is over.
+        """
+        listing = None
+        try:
+            if any(e.id for e in entries):
+                listing = await remote.listing(kind.api, since)
+        except Waiting as why:
+            _log.info("no look at %s in this round: %s", kind.api.path, why)
+            return
+        except (Stalled, Unsupported, Missing) as why:
+            _log.info("no list of %s in this round: %s", kind.api.path, why)
+        suspects = [e for e in entries if self._is_suspect(e, listing)]
+        if listing is not None:
+            self._marks.report_orphans(connection, kind, listing)
+        await self._fetch(kind, suspects, len(entries))
+        for entry in suspects:
+            self._offer(entry.key)
 
     def _is_suspect(self, entry: Entry, listing: Listing | None) -> bool:
         """Whether a resource needs a look; it then has what the list showed of its object."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 from datetime import UTC, datetime
+from pathlib import Path
 
 
 class JSONFormatter(logging.Formatter):
@@ -21,6 +23,13 @@ class JSONFormatter(logging.Formatter):
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)
+
+
+def where(error: BaseException) -> str:
+    """The type of an unexpected error and where it came from, without its text: that may quote what is secret."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{at}"
 
 
 def configure(level: str, form: str) -> None:

@@ -69,6 +69,8 @@ class Metrics:
             "commands", "Commands to agents: accepted, refused, or lost.", "command", "outcome"
         )
 
+        self._defects = self._counter("defects", "Errors that nobody foresaw, by where they were caught.", "where")
+
     def _count_calls(self) -> None:
         self._calls = self._counter(
             "api_calls", "Calls of the management API; the status is 0 where there was no answer.",
@@ -120,6 +122,10 @@ class Metrics:
     def orphaned(self, kind: str, count: int) -> None:
         """So many objects carry this cluster's marker and have no resource."""
         self._orphaned.labels(kind).set(count)
+
+    def defective(self, where: str) -> None:
+        """An error that nobody foresaw was caught: in a pass of a `resource`, in `drift` or in `sessions`."""
+        self._defects.labels(where).inc()
 
     def commanded(self, command: str, outcome: str) -> None:
         """An agent was told: `accepted`, `refused` or `lost`."""
@@ -224,5 +230,6 @@ corrected = METRICS.corrected
 recovered = METRICS.recovered
 abandoned = METRICS.abandoned
 orphaned = METRICS.orphaned
+defective = METRICS.defective
 commanded = METRICS.commanded
 event = METRICS.event

@@ -21,9 +21,10 @@ from edge_operator.engine.conditions import Verdict
 from edge_operator.engine.operations import Missing, Stalled, Unsupported, Waiting
 from edge_operator.engine.reasons import Ready
 from edge_operator.kinds import COMPANIONS
-from edge_operator.kube import errors
+from edge_operator.kube import errors, metrics
 from edge_operator.kube.client import JSON, Listing
 from edge_operator.kube.cluster import path
+from edge_operator.kube.logs import where
 from edge_operator.ports import World
 from edge_operator.remote import Listing as Sessions
 from edge_operator.statuses import Conditioned
@@ -100,6 +101,9 @@ class SessionMirror:
                 continue
             except errors.KubeError as error:
                 _log.warning("sessions are not mirrored in this round: %s", error)
+            except Exception as error:  # noqa: BLE001 - the mirror must not end everything else
+                _log.error("sessions are not mirrored in this round: a defect of the operator: %s", where(error))
+                metrics.defective("sessions")
             jitter = 1 + (random.random() - 0.5) / 5  # noqa: S311 - spreads load, guards nothing
             await self._sleep(max(0.0, self._interval * jitter - (self._world.monotonic() - began)))
 
@@ -183,9 +187,9 @@ class SessionMirror:
 
     def _status(self, session: Body, before: Mapping[str, Any], generation: int) -> dict[str, Any]:
         """The whole status of a mirror, in the spelling of Kubernetes."""
-        credential = session.get("credential") or {}
+        credential = _texts(session.get("credential"))
         known = {
-            **{to: session.get(of) for of, to in _FIELDS.items()},
+            **{to: _texts(session).get(of) for of, to in _FIELDS.items()},
             "credential": {part: credential[part] for part in ("id", "uri") if credential.get(part)} or None,
         }
         verdict = Verdict(Ready.ONLINE, "the service lists the session")
@@ -195,6 +199,11 @@ class SessionMirror:
 
     def _at(self, called: str = "") -> str:
         return path(KIND, self._namespace, called)
+
+
+def _texts(answer: Any) -> dict[str, str]:
+    """The members that are texts, as all that a mirror shows are; a cluster would refuse the status for another."""
+    return {k: v for k, v in answer.items() if isinstance(v, str)} if isinstance(answer, Mapping) else {}
 
 
 _SAID = frozenset(Conditioned.model_fields)
