@@ -14,9 +14,15 @@ from doubles.wire import Handled
 
 MISSING = object()
 """In place of a value: the member is left out."""
+ODD = [None, 7, ["x"], {"x": 1}, MISSING]
 
 Change = Callable[[str, dict[str, Any]], Any]
 """Gets "POST /edges/tls" and the answer; returns the answer to give, a whole response, or raises."""
+
+
+def named(value: Any) -> str:
+    """The name of a test with such a value."""
+    return "missing" if value is MISSING else repr(value)
 
 
 @contextlib.contextmanager
