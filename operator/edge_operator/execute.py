@@ -33,7 +33,7 @@ from edge_operator.engine.operations import (
 )
 from edge_operator.engine.reasons import Stalls, Waits
 from edge_operator.engine.references import pointers
-from edge_operator.engine.state import OVERDUE, Desired, Recorded, Sight
+from edge_operator.engine.state import OVERDUE, Desired, Published, Recorded, Sight
 from edge_operator.kinds import KINDS
 from edge_operator.ports import Pass, Resource
 
@@ -51,6 +51,8 @@ class Progress:
     authority: str = ""
     """The signing authority's public key, known before anything is signed."""
     secret: str | None = None
+    published: Published | None = None
+    """The output Secret as it was seen, or written since."""
     duplicates: frozenset[str] = frozenset()
     """Further objects of the resource, which go."""
     done: list[Operation] = field(default_factory=list)
@@ -60,7 +62,7 @@ class Progress:
 
     def see(self, sight: Sight, wanted: Desired, now: datetime) -> None:
         """Take in what was looked at. An object that was found becomes the one to go on with."""
-        self.answer = sight.answer
+        self.answer, self.published = sight.answer, sight.published
         self.duplicates = frozenset(id_ for id_, _ in sight.duplicates)
         if sight.found:
             token = isinstance(wanted.kind.lifecycle, Token)
@@ -135,7 +137,8 @@ async def execute(  # noqa: C901, PLR0912 - one case for each operation, in one 
         case Disown(secret):
             await line.cluster.disown(line.kind, progress.resource, secret)
         case TakeOver(secret):
-            await line.cluster.take_over(line.kind, progress.resource, secret)
+            seen = progress.published
+            progress.published = await line.cluster.take_over(line.kind, progress.resource, secret, seen)
         case Release():
             await line.cluster.release(line.kind, progress.resource)
         case unreachable:
@@ -215,7 +218,9 @@ async def _publish(line: Pass, desired: Desired | None, operation: Publish, prog
             raise RuntimeError(f"{line.kind.name} has nothing to publish")
     data = {o.key: _ended(values[o.source], o.source) for o in line.kind.outputs if values.get(o.source) is not None}
     try:
-        await line.cluster.publish(line.kind, progress.resource, operation.secret, values["id"], data)
+        progress.published = await line.cluster.publish(
+            line.kind, progress.resource, operation.secret, values["id"], data, progress.published
+        )
     except Waiting:  # no Secret can be made: a token that nobody can read must not be left behind
         await _discard(line, desired, progress)
         raise

@@ -126,9 +126,17 @@ class Cluster(Protocol):
         """Finalizer and claim in one write; the resource afterwards. Raises Waiting where the namespace goes."""
 
     async def publish(
-        self, kind: Kind[Any], resource: Resource, secret: str, id_: str, data: Mapping[str, str]
-    ) -> None:
-        """Create or replace the output Secret; never one that is not ours. Raises Waiting where the namespace goes."""
+        self,
+        kind: Kind[Any],
+        resource: Resource,
+        secret: str,
+        id_: str,
+        data: Mapping[str, str],
+        seen: Published | None,
+    ) -> Published:
+        """Create or replace the output Secret; what it is afterwards. Never one that is not ours, and only while it is
+        what was `seen` when that was decided. Raises Waiting where the namespace goes.
+        """
 
     async def disown(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
         """Take the owner reference off the output Secret, if there is one."""
@@ -136,8 +144,8 @@ class Cluster(Protocol):
     async def removal(self, kind: Kind[Any]) -> str | None:
         """When the removal of the kind's CRD was asked for (RFC 3339), by a live read; None while nobody asked."""
 
-    async def take_over(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
-        """Put our owner reference on the Secret of a resource of this kind and name that is gone."""
+    async def take_over(self, kind: Kind[Any], resource: Resource, secret: str, seen: Published | None) -> Published:
+        """Put our owner reference on the Secret of a resource of this kind and name that is gone; what it is then."""
 
     async def release(self, kind: Kind[Any], resource: Resource) -> None:
         """Take the finalizer off."""

@@ -75,9 +75,14 @@ class ApiServer:
     def of(self, kind: str) -> list[Object]:
         return [copied(o) for (k, _, _), o in sorted(self.objects.items()) if k == kind]
 
-    def apply(self, key: Key, changes: Mapping[str, Any], by: str = "user") -> Object:
-        """Create, or replace those top-level members and the labels and annotations that are given."""
+    def apply(self, key: Key, changes: Mapping[str, Any], by: str = "user", version: str | None = None) -> Object:
+        """Create, or replace those top-level members and the labels and annotations that are given.
+
+        With a version it has to be at that one; with an empty one, there must be none yet.
+        """
         before = self.objects.get(key)
+        if version is not None and version != (before["metadata"]["resourceVersion"] if before else ""):
+            raise Conflict(key)
         after = copied(before) if before else self._new(key)
         meta = dict(changes.get("metadata") or {})
         for part in ("labels", "annotations"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from doubles import legal
 from doubles.apiserver import ApiServer, Conflict, Gone, Key, Object, copied
 from doubles.effects import Effects, Fate
 from edge_operator.declare import GROUP, Kind, SecretKeyRef
+from edge_operator.door import NotLeading
 from edge_operator.engine import ownership, references, state
 from edge_operator.engine.operations import KeyPair, Restart, Stalled, Waiting
 from edge_operator.engine.ownership import Holder
@@ -38,6 +39,10 @@ class Event:
     warning: bool
 
 
+async def _alone() -> None:
+    """There is no other replica."""
+
+
 @dataclass
 class FakeCluster:
     """Reads are live, those of neighbours `behind` changes late. Writes pass through `effects`; `writes` has them."""
@@ -51,6 +56,8 @@ class FakeCluster:
     events: list[Event] = field(default_factory=list)
     secret_values: Callable[[], Sequence[str]] = tuple
     wake: Callable[[Key], None] = lambda _: None
+    overtaken: Callable[[], Awaitable[None]] = _alone
+    """What another replica does while this one is frozen."""
     behind: int = 0
     calling: set[str] = field(default_factory=set)
     """Tokens by which connections call the service."""
@@ -114,7 +121,10 @@ class FakeCluster:
         return (self.api.get((named[0], namespace, named[1])) or {}).get("status") or {}
 
     async def published(self, kind: Kind[Any], resource: Resource, secret: str) -> Published | None:
-        found = self.api.get(("Secret", resource["metadata"]["namespace"], secret))
+        return self._published(kind, resource, self.api.get(("Secret", resource["metadata"]["namespace"], secret)))
+
+    @staticmethod
+    def _published(kind: Kind[Any], resource: Resource, found: Object | None) -> Published | None:
         if found is None:
             return None
         data, meta = found["data"], found["metadata"]
@@ -147,13 +157,19 @@ class FakeCluster:
 
         meta = resource["metadata"]
         said = f"PATCH {kind.name}/{meta['name']} finalizer, claim {nonce}"
-        return self._write(
+        return await self._write(
             said, lambda: self.api.patch_metadata(_key(kind, resource), meta["resourceVersion"], change, "operator")
         )
 
     async def publish(
-        self, kind: Kind[Any], resource: Resource, secret: str, id_: str, data: Mapping[str, str]
-    ) -> None:
+        self,
+        kind: Kind[Any],
+        resource: Resource,
+        secret: str,
+        id_: str,
+        data: Mapping[str, str],
+        seen: Published | None,
+    ) -> Published:
         meta = resource["metadata"]
         key: Key = ("Secret", meta["namespace"], secret)
         before = self.api.get(key)
@@ -162,6 +178,9 @@ class FakeCluster:
             raise Waiting(Waits.DELETING, "the namespace is being deleted")
         if before is not None and not _owned(before, resource):
             raise Stalled(Stalls.SECRET_CONFLICT, f"Secret {secret!r} exists and is not this resource's")
+        if not state.undisturbed(seen, self._published(kind, resource, before)):
+            raise Restart
+        version = before["metadata"]["resourceVersion"] if before else ""
         wanted = {
             "type": "Opaque",
             "metadata": {
@@ -173,7 +192,10 @@ class FakeCluster:
         }
         verb = "PUT" if before else "POST"
         said = f"{verb} Secret/{secret} for {id_}: {', '.join(sorted(data))}"
-        self._write(said, lambda: self.api.apply(key, wanted, "operator"))
+        written = await self._write(said, lambda: self.api.apply(key, wanted, "operator", version))
+        after = self._published(kind, resource, written)
+        assert after is not None
+        return after
 
     async def disown(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
         key: Key = ("Secret", resource["metadata"]["namespace"], secret)
@@ -184,15 +206,20 @@ class FakeCluster:
         def change(meta: Object) -> None:
             meta.pop("ownerReferences")
 
-        self._write(f"PATCH Secret/{secret} disowned", lambda: self.api.patch_metadata(key, None, change, "operator"))
+        version = found["metadata"]["resourceVersion"]
+        await self._write(
+            f"PATCH Secret/{secret} disowned", lambda: self.api.patch_metadata(key, version, change, "operator")
+        )
 
     async def removal(self, kind: Kind[Any]) -> str | None:
         return self.api.removals.get(kind.name)
 
-    async def take_over(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
+    async def take_over(self, kind: Kind[Any], resource: Resource, secret: str, seen: Published | None) -> Published:
         key: Key = ("Secret", resource["metadata"]["namespace"], secret)
         found = self.api.get(key)
         if found is None or not _forsaken(kind, found, resource):
+            raise Restart
+        if not state.undisturbed(seen, self._published(kind, resource, found)):
             raise Restart
 
         def change(meta: Object) -> None:
@@ -200,16 +227,19 @@ class FakeCluster:
             meta["ownerReferences"] = [{"kind": kind.name, "name": own["name"], "uid": own["uid"]}]
 
         version = found["metadata"]["resourceVersion"]
-        self._write(
+        written = await self._write(
             f"PATCH Secret/{secret} taken over", lambda: self.api.patch_metadata(key, version, change, "operator")
         )
+        after = self._published(kind, resource, written)
+        assert after is not None
+        return after
 
     async def release(self, kind: Kind[Any], resource: Resource) -> None:
         def change(meta: Object) -> None:
             meta["finalizers"] = [f for f in meta.get("finalizers") or () if f != state.FINALIZER]
 
         meta = resource["metadata"]
-        self._write(
+        await self._write(
             f"PATCH {kind.name}/{meta['name']} finalizer off",
             lambda: self.api.patch_metadata(_key(kind, resource), meta["resourceVersion"], change, "operator"),
         )
@@ -221,7 +251,9 @@ class FakeCluster:
         while True:
             version = before["metadata"]["resourceVersion"]
             try:
-                after = self._write(said, functools.partial(self.api.patch_status, key, version, patch, "operator"))
+                after = await self._write(
+                    said, functools.partial(self.api.patch_status, key, version, patch, "operator")
+                )
             except Restart:
                 live = self.api.get(key)
                 if live is None or live["metadata"]["uid"] != meta["uid"]:
@@ -249,21 +281,36 @@ class FakeCluster:
                 raise legal.IllegalStatus(f"an event shows a secret: {reason}")
         self.events.append(Event(f"{resource['kind']}/{resource['metadata']['name']}", str(reason), message, warning))
 
-    def _write(self, said: str, write: Callable[[], T]) -> T:
+    async def _write(self, said: str, write: Callable[[], T]) -> T:
+        """One write, after the check whether this replica may: what happens in between cannot be seen any more."""
         name = f"cluster {said.partition(' {')[0]}"
-        fate, before = self.effects.begin(name), self.api.version
+        fate = self.effects.begin(name)
+        theirs = await self._frozen() if fate is Fate.OVERTAKEN else {}
+        before = self.api.version
         try:
             if fate is Fate.CONFLICT:
                 raise Conflict  # noqa: TRY301 - as the API server would
             written = write()
         except (Conflict, Gone):
             self.writes.append(f"{said} → refused")
-            raise Restart from None
+            raise (NotLeading if fate is Fate.OVERTAKEN else Restart) from None
         if self.api.version != before:  # the API server drops what changes nothing
             self.writes.append(said)
             self.journal.append(said)
         self.effects.end(fate, name)
+        if fate is Fate.OVERTAKEN:
+            assert theirs.items() <= self._versions().items(), f"{said}: over what another replica recorded"
+            raise NotLeading
         return written
+
+    async def _frozen(self) -> dict[Key, str]:
+        """Let another replica go on; the versions of what it wrote."""
+        before = self._versions()
+        await self.overtaken()
+        return dict(self._versions().items() - before.items())
+
+    def _versions(self) -> dict[Key, str]:
+        return {key: found["metadata"]["resourceVersion"] for key, found in self.api.objects.items()}
 
 
 def points_at(resource: Resource) -> list[Named]:

@@ -8,10 +8,11 @@ from enum import StrEnum
 
 
 class Fate(StrEnum):
-    """What becomes of one effect. The last four are for calls of the service, the two before for cluster writes."""
+    """What becomes of one effect. The last four are for calls of the service, the three before for cluster writes."""
 
     DIE_BEFORE = "die before"
     DIE_AFTER = "die after"
+    OVERTAKEN = "frozen after its last check, while another replica goes on"
     CONFLICT = "conflict"
     LOST_WRITE = "written, answer lost"
     CUT_BEFORE = "cut before commit"
@@ -27,7 +28,7 @@ _INSTEAD = {
         Fate.FAULT_AFTER: Fate.LOST_WRITE,
         Fate.GARBAGE_AFTER: Fate.LOST_WRITE,
     },
-    False: {Fate.CONFLICT: Fate.CUT_BEFORE, Fate.LOST_WRITE: Fate.CUT_AFTER},
+    False: {Fate.CONFLICT: Fate.CUT_BEFORE, Fate.LOST_WRITE: Fate.CUT_AFTER, Fate.OVERTAKEN: Fate.DIE_BEFORE},
 }
 """What a fate means to an effect of the other sort; after a first disturbance nobody knows which sort comes next."""
 

@@ -25,7 +25,7 @@ from doubles.wire import Exchanged, Wire
 from doubles.world import FakeWorld
 from edge_operator.api import retry
 from edge_operator.api.client import Client
-from edge_operator.door import Door
+from edge_operator.door import Door, NotLeading
 from edge_operator.engine import references, state
 from edge_operator.engine.operations import Restart
 from edge_operator.engine.reasons import Waits
@@ -87,6 +87,7 @@ class Rig(Hands):
             self.effects,
             secret_values=self.secret_values,
             wake=self._wake,
+            overtaken=self._overtaken,
         )
         given = settings or ServerSettings(page_size=3, profile=profile)
         given = given.model_copy(update={"seed_api_key": API_KEY, "control": True})
@@ -192,6 +193,11 @@ class Rig(Hands):
         await self._end()
         self.process = self._start()
 
+    async def _overtaken(self) -> None:
+        """A new process leads while a pass of this one is frozen, and goes on until nothing is to be done."""
+        await self.restart()
+        await self.settle()
+
     async def _end(self) -> None:
         await self.process.client.close()
         if self.process.second is not None:
@@ -284,6 +290,9 @@ class Rig(Hands):
             return None
         except Unreachable:
             self._retry(key)
+            return None
+        except NotLeading:
+            self._wake(key)  # the watch of whoever leads now shows what was written late
             return None
         self.outcomes[key] = outcome
         self._follow(key, outcome)

@@ -43,7 +43,7 @@ SIZE = SIZES[SIZE_NAME]
 TIMEOUT_SECONDS = 600 if SIZE_NAME == "common" else 0
 """After so long one test is over; 0 for never."""
 
-_CLUSTER = (Fate.DIE_BEFORE, Fate.DIE_AFTER, Fate.CONFLICT, Fate.LOST_WRITE)
+_CLUSTER = (Fate.DIE_BEFORE, Fate.DIE_AFTER, Fate.CONFLICT, Fate.LOST_WRITE, Fate.OVERTAKEN)
 _REMOTE = (Fate.DIE_BEFORE, Fate.DIE_AFTER, Fate.CUT_BEFORE, Fate.CUT_AFTER, Fate.FAULT_AFTER, Fate.GARBAGE_AFTER)
 _LATER = 3
 """So many effects more than undisturbed, at most, the second thing is done at: the first one leads to more effects."""

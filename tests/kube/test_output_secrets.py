@@ -31,8 +31,9 @@ class OneNamespace:
         return found
 
     async def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        self.secrets[body["metadata"]["name"]] = {**body, "metadata": {**body["metadata"], "resourceVersion": "1"}}
-        return body
+        stored = {**body, "metadata": {**body["metadata"], "resourceVersion": "1"}}
+        self.secrets[body["metadata"]["name"]] = stored
+        return stored
 
     async def merge_patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         before = self.secrets[path.rsplit("/", 1)[-1]]
@@ -47,6 +48,10 @@ class OneNamespace:
         return {k: base64.b64decode(v).decode() for k, v in self.secrets[name]["data"].items()}
 
 
+def leads() -> None:
+    """This replica leads, and goes on to."""
+
+
 RESOURCE = {
     "apiVersion": "edge-operator.dev/v1alpha1",
     "kind": KIND,
@@ -59,15 +64,15 @@ WHOLE = {**PUBLIC, "ssh-privatekey": "private"}
 @pytest.mark.parametrize(("data", "type_"), [(WHOLE, "kubernetes.io/ssh-auth"), (PUBLIC, "Opaque")])
 async def test_the_type_says_whether_a_private_key_is_inside(data: dict[str, str], type_: str) -> None:
     api = OneNamespace()
-    await Secrets(api).publish(KINDS[KIND], RESOURCE, "s", "scrt_1", data)  # type: ignore[arg-type]  # as far as used
+    await Secrets(api, leads).publish(KINDS[KIND], RESOURCE, "s", "scrt_1", data, None)  # type: ignore[arg-type]  # as far as used
     assert (api.secrets["s"]["type"], api.data("s")) == (type_, data)
 
 
 async def test_a_secret_of_the_ssh_type_is_renewed_in_place() -> None:
     api = OneNamespace()
-    secrets = Secrets(api)  # type: ignore[arg-type]  # as far as used
-    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_1", WHOLE)
-    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_2", {**WHOLE, "ssh-certificate": "newer"})
+    secrets = Secrets(api, leads)  # type: ignore[arg-type]  # as far as used
+    seen = await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_1", WHOLE, None)
+    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_2", {**WHOLE, "ssh-certificate": "newer"}, seen)
     assert api.data("s")["ssh-certificate"] == "newer"
     found = await secrets.published(KINDS[KIND], RESOURCE, "s")
     assert found is not None
@@ -77,19 +82,19 @@ async def test_a_secret_of_the_ssh_type_is_renewed_in_place() -> None:
 async def test_a_secret_that_would_lose_the_key_that_its_type_needs_is_not_written() -> None:
     """The API server would refuse it; the message says what to do."""
     api = OneNamespace()
-    secrets = Secrets(api)  # type: ignore[arg-type]  # as far as used
-    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_1", WHOLE)
+    secrets = Secrets(api, leads)  # type: ignore[arg-type]  # as far as used
+    seen = await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_1", WHOLE, None)
     with pytest.raises(Stalled, match="delete it") as refused:
-        await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_2", PUBLIC)
+        await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_2", PUBLIC, seen)
     assert refused.value.reason is Stalls.SECRET_CONFLICT
     assert api.data("s") == WHOLE
 
 
 async def test_a_private_key_that_comes_later_stays_in_the_secret_that_there_is() -> None:
     api = OneNamespace()
-    secrets = Secrets(api)  # type: ignore[arg-type]  # as far as used
-    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_1", PUBLIC)
-    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_2", WHOLE)
+    secrets = Secrets(api, leads)  # type: ignore[arg-type]  # as far as used
+    seen = await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_1", PUBLIC, None)
+    await secrets.publish(KINDS[KIND], RESOURCE, "s", "scrt_2", WHOLE, seen)
     assert (api.secrets["s"]["type"], api.data("s")) == ("Opaque", WHOLE)
 
 
@@ -103,16 +108,17 @@ def left(**meta: Any) -> dict[str, Any]:
 async def test_the_secret_of_a_resource_of_this_name_that_is_gone_can_be_taken_over() -> None:
     namespace = OneNamespace()
     namespace.secrets["s"] = left()
-    secrets = Secrets(namespace)  # type: ignore[arg-type]
+    secrets = Secrets(namespace, leads)  # type: ignore[arg-type]
     before = await secrets.published(KINDS[KIND], RESOURCE, "s")
 
-    await secrets.take_over(KINDS[KIND], RESOURCE, "s")
+    written = await secrets.take_over(KINDS[KIND], RESOURCE, "s", before)
 
     after = await secrets.published(KINDS[KIND], RESOURCE, "s")
     assert before is not None
     assert after is not None
     assert (before.ours, before.forsaken) == (False, True)
     assert (after.ours, after.forsaken) == (True, False)
+    assert written == after
 
 
 @pytest.mark.parametrize(
@@ -127,11 +133,11 @@ async def test_the_secret_of_a_resource_of_this_name_that_is_gone_can_be_taken_o
 async def test_no_other_secret_is_taken_over(meta: dict[str, Any]) -> None:
     namespace = OneNamespace()
     namespace.secrets["s"] = left(**meta)
-    secrets = Secrets(namespace)  # type: ignore[arg-type]
+    secrets = Secrets(namespace, leads)  # type: ignore[arg-type]
     found = await secrets.published(KINDS[KIND], RESOURCE, "s")
 
     with pytest.raises(Restart):
-        await secrets.take_over(KINDS[KIND], RESOURCE, "s")
+        await secrets.take_over(KINDS[KIND], RESOURCE, "s", found)
 
     assert found is not None
     assert not found.forsaken

@@ -230,6 +230,15 @@ class Published:
     """All tokens that it holds, by the ids of their objects."""
 
 
+def undisturbed(seen: Published | None, now: Published | None) -> bool:
+    """Whether an output Secret is still what a decision was made on: absent, or for the same object with the same key
+    pair. Labels and values of others do not count.
+    """
+    if seen is None or now is None:
+        return seen is now
+    return (seen.id, seen.key_pair) == (now.id, now.key_pair)
+
+
 @dataclass(frozen=True)
 class Sight:
     """What was looked at in this pass. An empty one means that nothing had to be.

@@ -55,7 +55,7 @@ class KubeCluster:
         clusterwide: bool = True,
     ) -> None:
         self._doubt, self._keys, self._endings = doubt, KeysInUse(calling), Endings(time.monotonic)
-        self._api, self._index, self._secrets = api, index, Secrets(api)
+        self._api, self._index, self._secrets = api, index, Secrets(api, may_write)
         self._definitions = Definitions(api, time.monotonic, readable=clusterwide)
         self._id, self._digest_key = cluster_id, digest_key
         self._may_write, self._tell, self._wake = may_write, tell, wake
@@ -135,16 +135,21 @@ class KubeCluster:
         return await self._patch_metadata(kind, resource, {"finalizers": finalizers, "annotations": annotations})
 
     async def publish(
-        self, kind: Kind[Any], resource: Resource, secret: str, id_: str, data: Mapping[str, str]
-    ) -> None:
-        """Create or replace the output Secret.
+        self,
+        kind: Kind[Any],
+        resource: Resource,
+        secret: str,
+        id_: str,
+        data: Mapping[str, str],
+        seen: Published | None,
+    ) -> Published:
+        """Create or replace the output Secret, unless it is another than was seen; what it is afterwards.
 
         Raises:
             Waiting: the namespace is being deleted.
         """
-        self._may_write()
         try:
-            await self._secrets.publish(kind, resource, secret, id_, data)
+            return await self._secrets.publish(kind, resource, secret, id_, data, seen)
         except errors.Forbidden as error:
             self._endings.note(resource["metadata"]["namespace"], error)
             raise
@@ -152,17 +157,15 @@ class KubeCluster:
     async def disown(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
         """Take the owner reference off the output Secret."""
         del kind
-        self._may_write()
         await self._secrets.disown(resource, secret)
 
     async def removal(self, kind: Kind[Any]) -> str | None:
         """When the removal of the kind's CRD was asked for, by a live read; None while nobody asked."""
         return await self._definitions.removal(kind)
 
-    async def take_over(self, kind: Kind[Any], resource: Resource, secret: str) -> None:
-        """Put our owner reference on the Secret of a resource of this kind and name that is gone."""
-        self._may_write()
-        await self._secrets.take_over(kind, resource, secret)
+    async def take_over(self, kind: Kind[Any], resource: Resource, secret: str, seen: Published | None) -> Published:
+        """Put our owner reference on the Secret of a resource of this kind and name that is gone; what it is then."""
+        return await self._secrets.take_over(kind, resource, secret, seen)
 
     async def release(self, kind: Kind[Any], resource: Resource) -> None:
         """Take the finalizer off."""

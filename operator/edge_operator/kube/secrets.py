@@ -1,14 +1,18 @@
-"""Output Secrets and input values: the only code that sees the data of Secrets."""
+"""Output Secrets and input values: the only code that sees the data of Secrets.
+
+Each request that writes asks `may_write` just before, and carries the resourceVersion of a Secret that is still what
+the decision was made on.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from edge_operator.declare import GROUP, Kind, SecretKeyRef
-from edge_operator.engine import ownership
+from edge_operator.engine import ownership, state
 from edge_operator.engine.operations import KeyPair, Restart, Stalled, Waiting
 from edge_operator.engine.ownership import KIND_LABEL
 from edge_operator.engine.reasons import Stalls, Waits
@@ -22,11 +26,15 @@ SSH_AUTH = "kubernetes.io/ssh-auth"
 ATTEMPTS = 5
 
 
-class Secrets:
-    """Reads and writes Secrets in the namespaces of resources."""
+def _read_only() -> None:
+    raise RuntimeError("these Secrets are only read")
 
-    def __init__(self, api: KubeAPI) -> None:
-        self._api = api
+
+class Secrets:
+    """Reads and writes Secrets in the namespaces of resources. `may_write` raises NotLeading."""
+
+    def __init__(self, api: KubeAPI, may_write: Callable[[], None] = _read_only) -> None:
+        self._api, self._may_write = api, may_write
 
     async def values(self, namespace: str, keys: Mapping[SecretKeyRef, str]) -> dict[SecretKeyRef, str]:
         """The values that a spec reads; each Secret is read once.
@@ -57,63 +65,75 @@ class Secrets:
     async def published(self, kind: Kind[Any], resource: Resource, name: str) -> Published | None:
         """What an output Secret holds, or None."""
         secret = await self.read(resource["metadata"]["namespace"], name)
-        if secret is None:
-            return None
-        data = secret.get("data") or {}
-        return Published(
-            ours=_ours(secret, resource),
-            id=(secret["metadata"].get("annotations") or {}).get(ID_ANNOTATION),
-            keys=frozenset(k for k, v in data.items() if v),
-            key_pair=_key_pair(kind, data),
-            token=_token(kind, data),
-            forsaken=_forsaken(kind, secret, resource),
-            tokens=_tokens(kind, data),
-        )
+        return None if secret is None else _published(kind, resource, secret)
 
-    async def publish(self, kind: Kind[Any], resource: Resource, name: str, id_: str, data: Mapping[str, str]) -> None:
-        """Create the Secret, or replace the values in ours. Somebody else's is never written.
+    async def publish(
+        self,
+        kind: Kind[Any],
+        resource: Resource,
+        name: str,
+        id_: str,
+        data: Mapping[str, str],
+        seen: Published | None,
+    ) -> Published:
+        """Create the Secret, or replace the values in ours; what it is afterwards. Somebody else's is never written.
 
         Raises:
             Stalled: there is one that is not ours.
-            Restart: others keep writing to it.
+            Restart: it is not what was seen any more, or others keep writing to it.
+            NotLeading: this replica may not write.
         """
         namespace = resource["metadata"]["namespace"]
         for _ in range(ATTEMPTS):
             current = await self.read(namespace, name)
+            if current is not None and not _ours(current, resource):
+                raise Stalled(Stalls.SECRET_CONFLICT, f"Secret {name!r} exists and is not this resource's")
+            if not state.undisturbed(seen, None if current is None else _published(kind, resource, current)):
+                raise Restart
             try:
                 if current is None:
-                    await self._api.create(paths.secret(namespace), _secret(kind, resource, name, id_, data))
-                    return
-                if not _ours(current, resource):
-                    raise Stalled(Stalls.SECRET_CONFLICT, f"Secret {name!r} exists and is not this resource's")
+                    whole = _secret(kind, resource, name, id_, data)
+                    self._may_write()
+                    return _published(kind, resource, await self._api.create(paths.secret(namespace), whole))
                 if current["type"] == SSH_AUTH and _type(data) != SSH_AUTH:
                     text = f"Secret {name!r} is of the type {SSH_AUTH} and would lose its private key; delete it"
                     raise Stalled(Stalls.SECRET_CONFLICT, text)
                 patch = _patch(kind, resource, name, id_, data, current)
-                await self._api.merge_patch(paths.secret(namespace, name), patch)
+                self._may_write()
+                return _published(kind, resource, await self._api.merge_patch(paths.secret(namespace, name), patch))
             except (errors.Conflict, errors.NotFound):
                 continue
-            return
         raise Restart
 
-    async def take_over(self, kind: Kind[Any], resource: Resource, name: str) -> None:
-        """Put our owner reference in the place of one of a resource of this kind and name that is gone.
+    async def take_over(self, kind: Kind[Any], resource: Resource, name: str, seen: Published | None) -> Published:
+        """Put our owner reference in the place of one of a resource of this kind and name that is gone; what the
+        Secret is then.
 
         Raises:
             Restart: the Secret is not as it was any more.
+            NotLeading: this replica may not write.
         """
         secret = await self.read(resource["metadata"]["namespace"], name)
         if secret is None or not _forsaken(kind, secret, resource):
             raise Restart
+        if not state.undisturbed(seen, _published(kind, resource, secret)):
+            raise Restart
         version = secret["metadata"]["resourceVersion"]
         patch = {"metadata": {"resourceVersion": version, "ownerReferences": [_reference(kind, resource)]}}
+        self._may_write()
         try:
-            await self._api.merge_patch(paths.secret(resource["metadata"]["namespace"], name), patch)
+            written = await self._api.merge_patch(paths.secret(resource["metadata"]["namespace"], name), patch)
         except (errors.Conflict, errors.NotFound):
             raise Restart from None
+        return _published(kind, resource, written)
 
     async def disown(self, resource: Resource, name: str) -> None:
-        """Take the owner reference off, so that the Secret outlives the resource. None, or not ours: nothing to do."""
+        """Take the owner reference off, so that the Secret outlives the resource. None, or not ours: nothing to do.
+
+        Raises:
+            Restart: others keep writing to it.
+            NotLeading: this replica may not write.
+        """
         meta = resource["metadata"]
         for _ in range(ATTEMPTS):
             secret = await self.read(meta["namespace"], name)
@@ -122,6 +142,7 @@ class Secrets:
             others = [o for o in secret["metadata"].get("ownerReferences") or () if o.get("uid") != meta["uid"]]
             version = secret["metadata"]["resourceVersion"]
             patch = {"metadata": {"resourceVersion": version, "ownerReferences": others or None}}
+            self._may_write()
             try:
                 await self._api.merge_patch(paths.secret(meta["namespace"], name), patch)
             except errors.Conflict:
@@ -130,6 +151,19 @@ class Secrets:
                 return
             return
         raise Restart
+
+
+def _published(kind: Kind[Any], resource: Resource, secret: JSON) -> Published:
+    data = secret.get("data") or {}
+    return Published(
+        ours=_ours(secret, resource),
+        id=(secret["metadata"].get("annotations") or {}).get(ID_ANNOTATION),
+        keys=frozenset(k for k, v in data.items() if v),
+        key_pair=_key_pair(kind, data),
+        token=_token(kind, data),
+        tokens=_tokens(kind, data),
+        forsaken=_forsaken(kind, secret, resource),
+    )
 
 
 def _ours(secret: JSON, resource: Resource) -> bool:
