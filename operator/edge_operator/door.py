@@ -6,10 +6,11 @@ Every call of an account goes through its door, whichever resource it is for. Al
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -33,6 +34,55 @@ _FORGOTTEN_PER_MINUTE = 6_000.0
 
 class NotLeading(Exception):
     """This replica does not lead, or would not for long enough; nothing was sent."""
+
+
+class Stopping(NotLeading):
+    """This replica is about to end; nothing was sent, or it only asked."""
+
+
+class Halt:
+    """The end of all calls when the operator stops: who waits or reads ends at once, who writes gets an answer."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self._scopes: set[asyncio.Timeout] = set()
+
+    def begin(self) -> None:
+        """Let nobody begin a call any more."""
+        if not self.begun:
+            self.begun, now = True, asyncio.get_running_loop().time()
+            for scope in self._scopes:
+                scope.reschedule(now)
+
+    def check(self) -> None:
+        """Nothing, unless the operator stops.
+
+        Raises:
+            Stopping: it does.
+        """
+        if self.begun:
+            raise Stopping
+
+    @contextlib.asynccontextmanager
+    async def interruptible(self) -> AsyncIterator[None]:
+        """What is awaited in here ends with Stopping when the operator stops."""
+        scope = asyncio.timeout(0 if self.begun else None)
+        try:
+            async with scope:
+                self._scopes.add(scope)
+                try:
+                    yield
+                finally:
+                    self._scopes.discard(scope)
+        except TimeoutError:
+            if scope.expired():
+                raise Stopping from None
+            raise
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, but not beyond a stop."""
+        async with self.interruptible():
+            await asyncio.sleep(seconds)
 
 
 class Pace:
@@ -137,6 +187,8 @@ class Door:
     """Why the key is refused, while it is."""
     unavailable: str | None = None
     """What the service answers instead of an answer, while it does so to everybody."""
+    halt: Halt = field(default_factory=Halt)
+    """Shared by the doors of one process."""
     unsupported: set[str] = field(default_factory=set)
     """Operations that the service turned out not to offer: {"DELETE /edges/https/{id}/mutual_tls"}."""
     on_change: Callable[[], None] = lambda: None
@@ -159,9 +211,11 @@ class Door:
         """Nothing, where a call would be let through now; asked before anything is done that a call has to follow.
 
         Raises:
+            Stopping: this replica ends.
             Waiting: the service asked for a pause, or refuses the key and the next probe is not due.
             Waiting, Stalled: as `shut` says.
         """
+        self.halt.check()
         if self.shut is not None:
             raise self.shut.as_error()
         now = self.monotonic()
@@ -174,12 +228,13 @@ class Door:
         """Let an attempt through, or say why not. Awaited before each attempt.
 
         Raises:
-            NotLeading: this replica may not act.
+            NotLeading: this replica may not act, or ends.
             Waiting, Stalled: as `check` says.
         """
         del path
         self.check()
-        await self.pace.turn()
+        async with self.halt.interruptible():
+            await self.pace.turn()
         self.check()
         if method != "GET" and not self.may_act(self.call_seconds):
             raise NotLeading

@@ -13,10 +13,22 @@ from dataclasses import dataclass, replace
 from pydantic import ValidationError
 
 from edge_operator.deletion import delete
+from edge_operator.door import Stopping
 from edge_operator.engine import plan, project, references, state
 from edge_operator.engine.conditions import Verdict
 from edge_operator.engine.healing import Held
-from edge_operator.engine.operations import Create, Missing, Plan, Restart, Stalled, Unsupported, Waiting, shown
+from edge_operator.engine.operations import (
+    Claim,
+    Create,
+    Missing,
+    Plan,
+    Read,
+    Restart,
+    Stalled,
+    Unsupported,
+    Waiting,
+    shown,
+)
 from edge_operator.engine.reasons import Ready, Stalls, Waits
 from edge_operator.engine.references import Named
 from edge_operator.engine.state import Desired, Sight
@@ -34,6 +46,7 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
 
     Raises:
         Restart: the resource changed meanwhile; begin again from a live read.
+        NotLeading: this replica may not act, or stops and has done nothing that is to be recorded.
     """
     if resource["metadata"].get("deletionTimestamp"):
         return await delete(line, resource)
@@ -53,6 +66,11 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
         await _carry_out(line, wanted, todo, progress)
         todo = _next_look(wanted, todo, progress)
         verdict = _success(wanted, todo) if left is None else _slowed(left)
+    except Stopping:
+        if not (progress.fresh or any(not isinstance(o, Claim | Read) for o in progress.done)):
+            raise
+        left_over = Waiting(Waits.PROGRESSING, "the operator stops; what is left is done after its next start")
+        return await report(line, progress, verdict_of(left_over, progress), wanted, todo, left_over)
     except (Waiting, Stalled, Unsupported) as ended:
         if (pause := _patience(line, progress, ended)) > 0:
             return Outcome(ready=False, reason=str(verdict_of(ended, progress).reason), after_seconds=pause)

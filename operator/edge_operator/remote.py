@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -98,7 +99,7 @@ class ManagementAPI:
     async def probe(self) -> None:
         """One small read, to learn whether the service answers and accepts the key."""
         try:
-            await self._call(self._one_page(self.client))
+            await self._call(self._one_page(self.client), reading=True)
         except (Missing, Unsupported):
             return  # it has no such collection, and looked at the key before it said so
         except Stalled as why:
@@ -113,14 +114,14 @@ class ManagementAPI:
 
     async def read(self, kind: Kind[Any], id_: str, path: Path) -> Body | None:
         try:
-            return await self._call(self.client.of(kind.api).raw.get(id_, **path))
+            return await self._call(self.client.of(kind.api).raw.get(id_, **path), reading=True)
         except Missing:
             return None
 
     async def has(self, collection: Collection[Any], id_: str) -> bool:
         """Whether there is such an object."""
         try:
-            await self._call(self.client.of(collection).raw.get(id_))
+            await self._call(self.client.of(collection).raw.get(id_), reading=True)
         except Missing:
             return False
         return True
@@ -163,7 +164,7 @@ class ManagementAPI:
     async def session(self, session_id: str) -> Body | None:
         """An online session, or None."""
         try:
-            return await self._call(self.client.of(catalog.tunnel_sessions).raw.get(session_id))
+            return await self._call(self.client.of(catalog.tunnel_sessions).raw.get(session_id), reading=True)
         except Missing:
             return None
 
@@ -218,7 +219,7 @@ class ManagementAPI:
         while client is not self.client:  # the list of an account that was left while it was read shows nothing
             client, began = self.client, self.door.monotonic()
             try:
-                objects, routes = await self._call(self._pages(client, whole))
+                objects, routes = await self._call(self._pages(client, whole), reading=True)
             except Missing:
                 self.door.lacks(f"GET {whole.path}")
                 raise Unsupported(f"the service does not offer GET {whole.path}") from None
@@ -239,12 +240,14 @@ class ManagementAPI:
             self.door.lacks(f"PUT {kind.api.path}/{{id}}/{segment}")
             raise Unsupported(f"the service does not offer the module {segment} of {kind.api.path}")
 
-    async def _call(self, call: Awaitable[A], *, posting: bool = False, deleting: bool = False) -> A:
-        """The call's answer, or what its failure means."""
+    async def _call(
+        self, call: Awaitable[A], *, reading: bool = False, posting: bool = False, deleting: bool = False
+    ) -> A:
+        """The call's answer, or what its failure means. A stop of the operator does not wait for one that reads."""
         client = self._client
         self._under_way[client] += 1
         try:
-            async with self.door.slots:
+            async with self.door.slots, self.door.halt.interruptible() if reading else contextlib.nullcontext():
                 answer = await call
         except errors.APIError as error:
             if isinstance(error, errors.AuthenticationFailed) and self._client is not client:

@@ -25,7 +25,7 @@ from doubles.wire import Exchanged, Wire
 from doubles.world import FakeWorld
 from edge_operator.api import retry
 from edge_operator.api.client import Client
-from edge_operator.door import Door, NotLeading
+from edge_operator.door import Door, NotLeading, Stopping
 from edge_operator.engine import references, state
 from edge_operator.engine.operations import Restart
 from edge_operator.engine.reasons import Waits
@@ -103,6 +103,8 @@ class Rig(Hands):
         self.deaths = 0
         self.stale = 0
         """So many changes behind each pass is first made, as with a cache that is late."""
+        self.stopped_after: int | None = None
+        """How many effects there were when a process that was asked to stop had nothing more that it could do."""
         self.marked = True
         """Whether the connection has owner markers on."""
         self.given: frozenset[str] = frozenset()
@@ -291,6 +293,10 @@ class Rig(Hands):
         except Unreachable:
             self._retry(key)
             return None
+        except Stopping:
+            self.stopped_after = self.stopped_after or len(self.effects.log)
+            self._wake(key)
+            raise Died("it was asked to stop") from None
         except NotLeading:
             self._wake(key)  # the watch of whoever leads now shows what was written late
             return None

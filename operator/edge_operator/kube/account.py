@@ -40,7 +40,8 @@ class Account:
         if terms == self.terms and self.door.shut is None:
             return False
         if terms != self.terms:
-            before = self.remote.use(terms.client(self.door.gate, self._observer))
+            client = terms.client(self.door.gate, self._observer, sleep=self.door.halt.sleep)
+            before = self.remote.use(client)
             token, self.terms = self.terms.api_key if self.terms is not None else "", terms
             self.door.unsupported.clear()
             self.door.allow(terms.concurrency, terms.requests_per_minute, terms.call_seconds)
@@ -64,7 +65,7 @@ class Account:
         Raises:
             Waiting, Stalled: the service does not answer, or refuses.
         """
-        door = Door(self.door.monotonic)
+        door = Door(self.door.monotonic, halt=self.door.halt)
         door.allow(terms.concurrency, terms.requests_per_minute, terms.call_seconds)
         client = terms.client(door.gate, self._observer, retry=NEVER)
         try:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from edge_operator.api import catalog
 from edge_operator.declare import Body, Companion
-from edge_operator.door import NotLeading
+from edge_operator.door import NotLeading, Stopping
 from edge_operator.engine import commands, conditions, references
 from edge_operator.engine.commands import Answer, End, Keep, Order, Pause, Remove, Seek, Send
 from edge_operator.engine.conditions import Verdict
@@ -183,8 +183,11 @@ class Commander:
         del answers[nonce]
         try:
             await agents.command(facts["sessionID"], word.lower())
-        except (Waiting, NotLeading):
+        except (Waiting, NotLeading) as why:
             answers[nonce] = commands.Unsent()
+            if isinstance(why, Stopping):  # no other process could tell that it was not sent
+                text = f"the operator stops; {word.lower()} is sent after its next start"
+                await self._write(line, _said(line, Waits.PROGRESSING, text, self._world.now()))
             raise
         except Stalled as why:
             answers[nonce] = commands.Refused(why.reason, why.message)

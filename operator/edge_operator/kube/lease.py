@@ -2,8 +2,8 @@
 
 client-go's rules: another's lease is judged by how long we have seen it unchanged on our own clock, never by the times
 that stand in it; every write carries the resourceVersion; a holder whose renewal fails for too long gives up before
-anybody may take over. Beyond them: the lease is given back on exit, whatever the reason, and `still_leading` can be
-asked before each effect whether it will end in time.
+anybody may take over. Beyond them: the lease is given back on exit, unless effects may be under way still, and
+`still_leading` can be asked before each effect whether it will end in time.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ class Leadership:
         self._renewed = -math.inf
         self._lease: JSON | None = None
         self._wrote = False
+        self._kept = False
         self._seen: tuple[JSON, float] = ({}, -math.inf)
 
     @property
@@ -118,8 +119,12 @@ class Leadership:
         renewing = now < self._renewed + terms.renew_deadline_seconds
         return renewing and now + for_seconds < self._renewed + terms.lease_seconds - terms.margin_seconds
 
+    def keep(self) -> None:
+        """Do not give the lease back at the end, because effects may be under way still; it runs out by itself."""
+        self._kept = True
+
     async def run(self, on_started: Callable[[], Awaitable[None]], on_lost: Callable[[], Awaitable[None]]) -> None:
-        """Contend until cancelled, then give the lease back.
+        """Contend until cancelled, then give the lease back, unless it is to be kept.
 
         `on_started` begins to act, and is cancelled if leadership is lost meanwhile; `on_lost` is called after each
         term, when `still_leading` is false already. To let work end within the term, drain it before cancelling.
@@ -256,6 +261,14 @@ class Leadership:
         It looks first: a write of ours may have been cut off on its way.
         """
         if not self._wrote:
+            return
+        if self._kept:
+            _log.warning(
+                "lease %s/%s is not given back, because work may be under way still; it runs out in %.0f s",
+                self._namespace,
+                self._name,
+                self._terms.lease_seconds,
+            )
             return
         try:
             async with asyncio.timeout(self._terms.retry_seconds):

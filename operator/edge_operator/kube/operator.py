@@ -1,7 +1,8 @@
 """Puts the operator together, runs it, and ends it in order.
 
 A start waits for the CRDs, then watches; a leader works on its queue, a follower only keeps its caches warm. A stop
-lets the passes under way end, gives the Lease back so that a successor begins at once, and stops watching last.
+begins no call more, lets those that write end, gives the Lease back so that a successor begins at once, and stops
+watching last.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any
@@ -19,7 +18,7 @@ from edge_operator.api import profiles
 from edge_operator.api.caller import Attempt
 from edge_operator.api.errors import Misuse, StatusError
 from edge_operator.declare import Kind
-from edge_operator.door import Door, NotLeading
+from edge_operator.door import Door, Halt, NotLeading
 from edge_operator.engine.references import DEFAULT_CONNECTION
 from edge_operator.kinds import KINDS, MIRRORS, WATCHED
 from edge_operator.kube import agents, bootstrap, connections, errors, flags, lease, logs, metrics, sessions, watching
@@ -33,6 +32,7 @@ from edge_operator.kube.health import Health
 from edge_operator.kube.index import Index, Key
 from edge_operator.kube.marks import Marks
 from edge_operator.kube.queue import Backoff, WorkQueue
+from edge_operator.kube.stopping import FAILED, Stop, cancelled, rest
 from edge_operator.kube.sync import InitialSync
 from edge_operator.kube.watch import MetadataWatch
 from edge_operator.kube.world import System
@@ -42,13 +42,11 @@ from edge_operator.settings import Settings
 
 _log = logging.getLogger(__name__)
 
-OK, FAILED = 0, 1
+OK = 0
 LEASE_NAME = "edge-operator"
 WRITE_SECONDS = 10.0
 """The longest that one request to the Kubernetes API may take, or half of a shorter Lease; a write is begun only while
 the Lease outlasts it."""
-DRAIN_SECONDS = 20.0
-"""How long a stop waits for passes that are under way."""
 
 
 def main(settings: Settings) -> int:
@@ -84,29 +82,12 @@ def _write_seconds(settings: Settings) -> float:
     return min(WRITE_SECONDS, settings.lease_seconds / 2)
 
 
-class Stop(asyncio.Event):
-    """Set by the first SIGTERM or SIGINT; the second ends the process at once."""
-
-    def listen(self) -> None:
-        """Take the signals. Done again once kopf has started, because kopf takes them for itself."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._on_signal)
-
-    def _on_signal(self) -> None:
-        if self.is_set():
-            _log.warning("stopped again: leaving at once")
-            os._exit(FAILED)
-        _log.info("stopping")
-        self.set()
-
-
 class Operator:
     """One replica."""
 
     def __init__(self, settings: Settings, api: KubeAPI) -> None:
         self.settings, self.api = settings, api
-        self.stop, self.watching = Stop(), asyncio.Event()
+        self.stop, self.halt, self.watching = Stop(), Halt(), asyncio.Event()
         self.world, self.index = System(), Index(KINDS)
         # Who watches chosen namespaces has no rights beyond them.
         self.declared = {n: c for n, c in WATCHED.items() if c.namespaced or not settings.namespaces}
@@ -188,11 +169,10 @@ class Operator:
 
     async def _wind_down(self, acting: asyncio.Task[None], *others: asyncio.Task[Any]) -> None:
         """Passes end, then the Lease goes, then the events are written, then everything else ends but the watches."""
-        if not await self.queue.drain(DRAIN_SECONDS):
-            _log.warning("some passes did not end in time; their resources are looked at again after the next start")
-        await _cancelled(acting)
+        await rest(self.halt, self.queue, self.leadership)
+        await cancelled(acting)
         await self.recorder.flush(2.0)
-        await _cancelled(*others)
+        await cancelled(*others)
         await self.connections.close()
 
     @staticmethod
@@ -200,7 +180,7 @@ class Operator:
         """End the watches, last of all: kopf waits for each task that began after it, its own or not."""
         watched.set()
         await asyncio.wait({kopf}, timeout=10.0)
-        await _cancelled(kopf)
+        await cancelled(kopf)
 
     async def _prepared(self) -> bool:
         """Wait for the cluster to be prepared; False if stopped before."""
@@ -208,10 +188,10 @@ class Operator:
         stopped = asyncio.create_task(self.stop.wait(), name="stop")
         await asyncio.wait({preparing, stopped}, return_when=asyncio.FIRST_COMPLETED)
         if preparing.done():
-            await _cancelled(stopped)
+            await cancelled(stopped)
             preparing.result()
             return True
-        await _cancelled(preparing)
+        await cancelled(preparing)
         return False
 
     async def _prepare(self) -> None:
@@ -275,6 +255,7 @@ class Operator:
             call_seconds=self.settings.call_seconds,
             concurrency=self.settings.concurrency,
             adaptive=True,
+            halt=self.halt,
         )
 
     def _known(self, key: Key) -> bool:
@@ -333,12 +314,6 @@ class Operator:
         health = Health(self.settings.health_listen, alive=str, ready=ready, metrics_text=metrics.METRICS.text)
         async with health:
             yield
-
-
-async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _observed(attempt: Attempt) -> None:

@@ -98,6 +98,7 @@ class SessionMirror:
             try:
                 await self.round()
             except NotLeading:
+                await self._sleep(LEAD_SECONDS)
                 continue
             except errors.KubeError as error:
                 _log.warning("sessions are not mirrored in this round: %s", error)

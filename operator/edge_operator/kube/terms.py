@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from edge_operator import __version__, connections
@@ -44,7 +45,14 @@ class Terms:
         said = f"connection\0{self.url}\0{self.api_key}".encode()
         return hmac.new(key, said, hashlib.sha256).hexdigest()[:16]
 
-    def client(self, gate: Gate | None, observer: Callable[[Attempt], None], *, retry: RetryPolicy = RETRY) -> Client:
+    def client(
+        self,
+        gate: Gate | None,
+        observer: Callable[[Attempt], None],
+        *,
+        retry: RetryPolicy = RETRY,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> Client:
         """A client; without a gate for nothing but to see whether one can be made.
 
         Raises:
@@ -60,6 +68,7 @@ class Terms:
             verify=ssl.create_default_context(cadata=self.ca_bundle) if self.ca_bundle else True,
             gate=gate,
             observer=observer,
+            sleep=sleep,
             user_agent=f"edge-operator/{__version__}",
         )
 
