@@ -112,3 +112,17 @@ async def test_a_refusal_ends_it(rig: CommandRig, status: int, reason: str) -> N
     await rig.settle()
 
     assert (rig.reason(), rig.posts) == (reason, [f"stop {status}"])
+
+
+@pytest.mark.fault("a stop between the mark of an order and its request")
+async def test_an_order_that_a_stop_overtakes_is_sent_after_the_next_start(rig: CommandRig) -> None:
+    rig.order(sessionID=await rig.online(), command="Stop")
+    rig.effects.meddling[len(rig.effects.log) + 1] = rig.door.halt.begin
+
+    await rig.sleep(2)
+    assert (rig.door.halt.begun, rig.posts, rig.reason()) == (True, [], "Progressing")
+    assert "sent" not in rig.status()
+    await rig.restart()
+    await rig.settle()
+
+    assert (rig.reason(), rig.posts) == ("Completed", ["stop 204"])

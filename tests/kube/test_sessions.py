@@ -285,6 +285,15 @@ async def test_who_does_not_lead_looks_at_nothing_and_writes_nothing(rig: Comman
     assert rig.kube.writes == []
 
 
+async def test_who_stops_asks_no_more_and_goes_on_waiting(rig: CommandRig) -> None:
+    rig.door.halt.begin()
+
+    with pytest.raises(Enough):
+        await mirror(rig, sleeps=5).run()
+
+    assert lists(rig) == 0
+
+
 async def test_the_service_is_asked_once_an_interval(rig: CommandRig) -> None:
     await rig.online()
     began = rig.world.elapsed

@@ -26,6 +26,7 @@ every = pytest.mark.parametrize(("kind", "scenario"), EVERY)
 @pytest.mark.fault("the user edits, deletes, retains, abandons or pauses at any effect")
 @pytest.mark.fault("the output Secret is deleted or emptied at any effect")
 @pytest.mark.fault("the clock steps back or forward at any effect")
+@pytest.mark.fault("the leader freezes just before any cluster write, which arrives after another one went on")
 @every
 async def test_one_thing_at_each_effect(kind: str, scenario: Scenario):
     """Every death, every lost answer, everything that a user does, and a clock that steps: at every single effect."""
