@@ -65,8 +65,7 @@ def _obstacle(kind: Kind[Any], spec: Mapping[str, Any]) -> str:
     try:
         kind.spec.model_validate(spec)
     except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False)
-        return shown("; ".join(f"spec.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found))
+        return shown("; ".join(f"spec.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()))
     return ""
 
 

@@ -43,7 +43,7 @@ def held(kind: Kind[Any], answer: Body) -> Body:
     try:
         sent: Body = as_sent(kind.api.read.model_validate(reported.readable(kind, answer)))
     except ValidationError as error:
-        where = ", ".join(".".join(map(str, e["loc"])) for e in error.errors(include_input=False, include_url=False))
+        where = ", ".join(".".join(map(str, e["loc"])) for e in error.errors())
         raise Waiting(
             Waits.SERVICE_UNAVAILABLE, shown(f"the service returned an object that cannot be read, at {where}")
         ) from None

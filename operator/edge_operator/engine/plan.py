@@ -121,7 +121,7 @@ def _managed(desired: Desired, recorded: Recorded, sight: Sight, nonce: str) -> 
 
 def _same_place(desired: Desired, recorded: Recorded) -> None:
     """Nothing, if the user still names the same parent: another id behind that name is one that was made anew."""
-    said = [f.alias for f in fields(type(desired.spec)) if f.in_path and f.immutable]
+    said = [f.alias for f in fields(type(desired.spec)) if f.in_path]
     if moved := [a for a in said if a in recorded.applied and recorded.applied[a] != desired.applied.get(a)]:
         raise _fixed(moved)
 
@@ -259,7 +259,7 @@ def _unechoed(desired: Desired, field: Field, sight: Sight) -> bool:
     if sight.answer is None:
         return True
     have = compare.held(desired.kind, sight.answer)
-    return _hidden(field, desired.plain.get(field.wire), have.get(field.wire)) if field.wire in have else False
+    return _hidden(field, desired.plain.get(field.wire), have.get(field.wire))
 
 
 def _hidden(field: Field, want: Any, have: Any) -> bool:

@@ -100,7 +100,7 @@ def _field(name: str, info: FieldInfo) -> Field:
 
 
 def _types(annotation: Any) -> Iterator[Any]:
-    if isinstance(annotation, type) and not get_args(annotation):
+    if isinstance(annotation, type):
         yield annotation
     yield from getattr(annotation, "__metadata__", ())
     for arg in get_args(annotation):

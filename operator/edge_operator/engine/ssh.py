@@ -108,7 +108,8 @@ def fits(public_key: str, algorithm: str, size: int | None) -> bool:
         key = load_public(public_key, "the public key")
     except Stalled:
         return False
-    if public_key.split(maxsplit=1)[0] != _NAMES.get(algorithm, f"ecdsa-sha2-nistp{bits}"):
+    name, *_ = public_key.split()
+    if name != _NAMES.get(algorithm, f"ecdsa-sha2-nistp{bits}"):
         return False
     return algorithm != "rsa" or key.key_size == bits
 
