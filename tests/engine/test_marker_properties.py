@@ -68,6 +68,12 @@ def test_a_long_place_is_shortened_to_a_digest_that_still_tells_places_apart(nam
     assert who.place == f"{namespace}/{name}" or who.place.startswith("sha256:")
 
 
+def test_a_short_form_is_the_same_for_ever():
+    """Objects carry it; were it made in another way one day, they would be marked anew."""
+    who = marker.owner(CLUSTER, UID, "n" * 32, "shop", "x" * 253)
+    assert who.place == "sha256:ee3c7fbf55a941cdc136de58c354ead7"
+
+
 @pytest.mark.parametrize(
     "text",
     [
