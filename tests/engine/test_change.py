@@ -206,6 +206,23 @@ def test_every_step_in_between_is_one_that_the_service_permits(
     assert () == done.plan(desired).operations
 
 
+@pytest.mark.parametrize(
+    ("change", "members"),
+    [
+        ({"ipRestriction": {"enabled": False}}, {"ip_restriction"}),
+        ({"tlsTermination": {"terminateAt": "upstream", "minVersion": None}}, {"tls_termination"}),
+    ],
+    ids=["a guard is switched off", "TLS passes through"],
+)
+def test_what_has_no_module_to_wait_for_is_one_request(change: dict[str, Any], members: set[str]) -> None:
+    before = {"mutualTLS": None}
+
+    (update,) = edited("TLSEdge", {**before, **change, "description": "new"}, before=before).operations
+
+    assert isinstance(update, Update)
+    assert {"description", *members} == update.body.keys()
+
+
 def test_sign_in_is_never_off_while_one_provider_takes_the_place_of_another() -> None:
     todo = edited("HTTPSRoute", {"oauth": {"enabled": False}, "saml": None}, before={"oidc": None, "saml": None})
 

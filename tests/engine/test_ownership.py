@@ -157,6 +157,15 @@ def test_an_object_whose_creation_was_interrupted_is_taken_up_and_nothing_is_mad
     assert () == todo.drift
 
 
+@managed
+def test_an_object_whose_claim_was_lost_too_keeps_the_marker_that_it_has(kind: Kind[Any]) -> None:
+    account, desired = settled(kind)
+
+    todo = plan.plan(desired, Recorded(), Sight(account.answer, account.recorded.id, nonce="nonce1"), NOW, "fresh")
+
+    assert (Claim("nonce1"),) == todo.operations
+
+
 @pytest.mark.parametrize("kind", ["APIKey", "TunnelCredential", "SSHHostCertificate", "SSHUserCertificate"])
 def test_an_object_whose_secret_part_is_lost_gives_way_to_another(kind: str) -> None:
     account, desired = settled(KINDS[kind])
