@@ -155,6 +155,12 @@ CASES = [
         status(completionTime=EARLIER),
         Remove(),
     ),
+    Case(
+        "it has ended a minute ago and goes in a second",
+        Order("Stop", ttl_seconds=61),
+        status(completionTime=EARLIER),
+        Keep(1.0),
+    ),
     Case("it goes at once", Order("Stop", ttl_seconds=0), status(completionTime=EARLIER), Remove()),
     Case("it has ended without being sent", Order("Stop"), {"completionTime": EARLIER}, Keep(None), {"n": Unsent()}),
 ]
@@ -261,6 +267,12 @@ SIGHTS = [
         [NEW],
         unclear=True,
         others=[rival(completionTime="2026-01-01T11:58:00Z")],
+    ),
+    Sight(
+        "another ended as long ago as one is looked for",
+        [NEW],
+        "ts_new",
+        others=[rival(completionTime="2026-01-01T11:57:00Z")],
     ),
     Sight("another has ended long ago", [NEW], "ts_new", others=[rival(completionTime="2026-01-01T11:56:59Z")]),
     Sight("another was only stopped", [NEW], "ts_new", others=[{"sessionID": "ts_twin", "sent": []}]),

@@ -66,6 +66,17 @@ def test_a_field_that_stayed_in_order_for_long_is_forgiven() -> None:
     assert healing.held(["a"], later + 2, RESYNC) is None, "it counts from one again"
 
 
+def test_a_field_that_did_not_stay_in_order_for_long_is_remembered() -> None:
+    healing, now = fought(4)
+    later = now + 4 * RESYNC + 2 * pause(4, RESYNC)
+
+    assert healing.held(["a"], later, RESYNC) is None
+    healing.done(["a"], later, NOON)
+    held = healing.held(["a"], later + 1, RESYNC)
+    assert held is not None
+    assert held.until == later + pause(5, RESYNC)
+
+
 def test_a_wish_ends_every_pause() -> None:
     healing, now = fought(5)
     healing.forget()

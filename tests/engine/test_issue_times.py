@@ -114,6 +114,11 @@ def test_a_new_certificate_is_issued_for_a_reason_that_is_said(sight, change, wh
     assert (bool(why), True) == (verdict.replace, why in verdict.why)
 
 
+def test_the_first_certificate_is_issued():
+    verdict = issue.verdict(want(), Recorded(), Sight(), BEGIN)
+    assert (True, "first certificate") == (verdict.replace, verdict.why)
+
+
 def test_the_time_decides_to_the_second():
     wanted = want()
     before, at = recorded(wanted, timedelta(days=90)), due(want(), timedelta(days=90))
@@ -129,6 +134,18 @@ def test_a_secret_that_lacks_what_can_be_read_again_is_written_again():
     assert (False, True) == (verdict.replace, verdict.publish)
     steps = issue.republish(wanted, Sight(published=less), "shcrt_1")
     assert (Read("shcrt_1", {}), Publish("example-sshhostcertificate", PAIR)) == steps
+
+
+@pytest.mark.parametrize("key", ["ssh-host-key-cert.pub", "ssh-host-key.pub", "ca.pub"])
+def test_a_secret_of_a_given_key_lacks_only_what_it_should_have(key):
+    wanted = want(privateKey=None, publicKey={"value": PAIR.public})
+    whole = KEYS - {"ssh-host-key"}
+
+    def publish(keys: frozenset[str]) -> bool:
+        held = Published(ours=True, id="shcrt_1", keys=keys)
+        return issue.verdict(wanted, recorded(wanted, timedelta(days=90)), Sight(published=held), BEGIN).publish
+
+    assert (False, True) == (publish(whole), publish(whole - {key}))
 
 
 @pytest.mark.parametrize(

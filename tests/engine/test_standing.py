@@ -42,6 +42,11 @@ def test_a_connection_in_use_names_those_who_use_it():
     assert standing.blocked(users, REFUSED) == REFUSED, "why they cannot be deleted counts for more"
 
 
+def test_nobody_is_more_than_who_is_named():
+    users = [("TLSEdge", "team-a", str(number)) for number in range(5)]
+    assert standing.blocked(users, CONNECTED).message.endswith(", TLSEdge/4 in team-a; delete them first")
+
+
 def test_a_mismatch_names_some_of_what_is_missing_and_the_way_out():
     said = standing.mismatch([{"b_2", "b_1"}, {"a_1", "c_1"}], "0123456789abcdef")
     assert "(a_1, b_1, b_2 …)" in said
@@ -76,3 +81,9 @@ def test_what_a_service_lacks_stays_said_until_the_connection_is_another():
 def test_an_event_is_for_what_changed(before: Verdict | None, verdict: Verdict, news: bool):
     status = {} if before is None else standing.status({}, before, META, (), NOW)
     assert standing.is_news(status, verdict) is news
+
+
+def test_an_event_is_for_what_changed_of_ready_whatever_else_is_said():
+    others = [{"type": "Checked", "status": "True", "reason": "ByHand"}]
+    ready = standing.status({}, CONNECTED, META, (), NOW)["conditions"]
+    assert not standing.is_news({"conditions": [*others, *ready]}, CONNECTED)
