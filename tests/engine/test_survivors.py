@@ -8,27 +8,33 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pydantic import Field
 
+from edge_operator.api.wire import Entity
 from edge_operator.declare import Kind, Module
 from edge_operator.engine import (
     brownfield,
     digests,
     issue,
     marker,
+    operations,
     order,
     plan,
     references,
     reported,
     standing,
+    state,
     token,
     verdict,
 )
 from edge_operator.engine.conditions import Verdict
 from edge_operator.engine.operations import Delete, PutModule, Stalled, Update
+from edge_operator.engine.project import Bindings
 from edge_operator.engine.reasons import Ready
 from edge_operator.engine.state import Previous, Published, Recorded, Sight, stamp
 from edge_operator.kinds import KINDS
-from engine.account import NOW, settled, wanted
+from edge_operator.policies import Described
+from engine.account import IDENTITY, NOW, settled, wanted
 
 DAY = timedelta(days=1)
 
@@ -91,6 +97,16 @@ def test_a_field_that_the_service_holds_nothing_of_did_change() -> None:
     answer = {**(account.answer or {}), "valid_until": None}
 
     assert "validUntil" in verdict.changed(desired, Recorded(id="shcrt_1"), Sight(answer=answer))
+
+
+@pytest.mark.parametrize(("key", "same"), [("AAAA", True), ("BBBB", False)])
+def test_a_key_is_the_same_whatever_its_comment(key: str, same: bool) -> None:
+    change = {"privateKey": None, "publicKey": {"value": "ssh-ed25519 AAAA me@home"}}
+    desired = wanted(KINDS["SSHHostCertificate"], change)
+    account, _ = settled(KINDS["SSHHostCertificate"])
+    answer = {**account.answer, "public_key": f"ssh-ed25519 {key} me@work"}
+
+    assert ("publicKey" in verdict.changed(desired, Recorded(id="shcrt_1"), Sight(answer=answer))) is not same
 
 
 def test_a_text_that_only_begins_like_an_object_is_no_object() -> None:
@@ -241,3 +257,58 @@ def test_what_lasts_for_seconds_is_replaced_and_what_was_due_at_its_birth_is_not
     else:
         assert verdict.overdue(end, sight, NOW)
     assert not verdict.overdue(NOW + timedelta(seconds=1), sight, NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("x" * 9, "x" * 9), ("x" * 10, "x" * 10), ("x" * 11, "x" * 9 + "…"), ("a\n b", "a b")],
+)
+def test_foreign_text_is_cut_where_it_is_too_long(text: str, shown: str) -> None:
+    assert operations.shown(text, 10) == shown
+
+
+class _Tags(Entity):
+    tags: list[str] = Field(default_factory=list)
+
+
+class _Tagged(Described):
+    tags: list[str] | None = None
+
+
+def test_a_plain_field_that_leaves_the_spec_becomes_what_the_service_takes_for_nothing() -> None:
+    api = replace(KINDS["AgentIngress"].api, read=_Tags)
+    desired = state.desired(
+        Kind(name="Tagged", spec=_Tagged, example="", short=(), api=api), _Tagged(), IDENTITY, Bindings({}, {})
+    )
+    recorded = Recorded(id="x_1", nonce="n", claim="n", finalizer=True, applied={**desired.applied, "tags": "digest"})
+
+    assert plan.plan(desired, recorded, Sight(), NOW, "fresh").operations == (Update("x_1", {"tags": []}, {}),)
+
+
+def test_what_the_service_says_inside_a_module_is_shown_and_an_address_is_not() -> None:
+    answer = {"id": "edghtsrt_1", "saml": {"entity_id": "sp"}, "backend": {"backend": {"id": "bkdwd_1", "uri": "u"}}}
+
+    assert reported.values(KINDS["HTTPSRoute"], answer) == {"id": "edghtsrt_1", "saml": {"entityID": "sp"}}
+
+
+@pytest.mark.parametrize(
+    ("claim", "through", "key"),
+    [
+        ("uid-1.n", "Connection/main", ("Connection", "team-a", "main")),
+        ("uid-1.n", "ClusterConnection/main", ("ClusterConnection", "", "main")),
+        ("uid-2.n", "Connection/main", None),
+        ("uid-1.n", "Connection/", None),
+        ("uid-1.n", "Secret/main", None),
+    ],
+    ids=["its own", "of the cluster", "of another resource", "without a name", "of no connection"],
+)
+def test_a_claim_keeps_the_connection_that_it_was_made_for(claim: str, through: str, key: object) -> None:
+    meta = {"uid": "uid-1", "namespace": "team-a", "annotations": {state.CLAIM: claim, state.THROUGH: through}}
+
+    assert state.through({"metadata": meta}) == key
+
+
+def test_a_first_claim_is_made_for_the_connection_in_the_spec() -> None:
+    resource = {"metadata": {"uid": "uid-1", "namespace": "team-a"}, "spec": {"connectionRef": {"name": "main"}}}
+
+    assert state.claim(resource, "n") == {state.CLAIM: "uid-1.n", state.THROUGH: "Connection/main"}
