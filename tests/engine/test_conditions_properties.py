@@ -57,6 +57,14 @@ def test_a_transition_time_moves_with_the_status_and_not_with_reason_or_message(
         assert stamp(START + timedelta(minutes=moved)) == before[0]["lastTransitionTime"]
 
 
+def test_what_differs_stays_said_while_paused_and_no_longer():
+    said = conditions.conditions(Verdict(reasons.Ready.OBSERVED, "a", drift=("hostports",)), [], 1, START)
+    paused = conditions.conditions(Verdict(reasons.Ready.OBSERVED, "a", paused=True), said, 1, START)
+    assert [c for c in paused if c["type"] == "DriftDetected"] == said[1:]
+    after = conditions.conditions(Verdict(reasons.Ready.OBSERVED, "b"), paused, 1, START)
+    assert [c["type"] for c in after] == ["Ready"]
+
+
 def test_a_condition_that_is_not_true_is_not_there():
     for word in WORDS:
         types = {c["type"] for c in conditions.conditions(Verdict(word, "m"), [], 1, START)}

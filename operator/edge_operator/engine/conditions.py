@@ -33,6 +33,7 @@ class Verdict:
 def conditions(verdict: Verdict, before: Sequence[Condition], generation: int, now: datetime) -> list[dict[str, Any]]:
     """The conditions that say so. A transition time moves only when a condition's status does."""
     message = verdict.message[:MESSAGE_LIMIT]
+    old = {c["type"]: c for c in before}
     wanted = [("Ready", "True" if verdict.ready else "False", str(verdict.reason), message)]
     if isinstance(verdict.reason, reasons.Waits):
         wanted.append(("Reconciling", "True", str(verdict.reason), message))
@@ -43,9 +44,10 @@ def conditions(verdict: Verdict, before: Sequence[Condition], generation: int, n
         wanted.append(
             ("DriftDetected", "True", "Drifted", f"the service holds something else at {paths}"[:MESSAGE_LIMIT])
         )
+    elif verdict.paused and "DriftDetected" in old:
+        wanted.append(("DriftDetected", "True", "Drifted", old["DriftDetected"]["message"]))
     if verdict.paused:
         wanted.append(("Paused", "True", "Paused", "reconciliation is paused by annotation"))
-    old = {c["type"]: c for c in before}
     return [_condition(old.get(t), t, status, reason, text, generation, now) for t, status, reason, text in wanted]
 
 
