@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from edge_operator.engine import ownership, plan, state
+from edge_operator.engine import ownership, plan, project, state
 from edge_operator.engine import verdict as judging
 from edge_operator.engine.operations import Stalled, Unsupported, Waiting
 from edge_operator.engine.reasons import Events, Stalls, Waits
@@ -18,16 +18,17 @@ from edge_operator.report import report, said, verdict_of
 
 
 async def delete(line: Pass, resource: Resource) -> Outcome:
-    """Delete what is ours, then let the resource go. References are not resolved: ids come from status and marker."""
-    progress = Progress(resource, state.recorded(resource, line.identity.key))
+    """Delete what is ours, then let the resource go. No reference is waited for: ids come from status and marker."""
+    meta, spec = resource["metadata"], resource.get("spec") or {}
+    progress = Progress(resource, _known(line, state.recorded(resource, line.identity.key), spec))
     if not progress.recorded.finalizer:
         return Outcome(ready=False, reason=str(Waits.DELETING))
-    meta, spec = resource["metadata"], resource.get("spec") or {}
     secret = (spec.get("secretName") or judging.default_secret(line.kind, meta["name"])) if line.kind.outputs else None
     try:
         kept = await _kept(line, resource, progress.recorded)
         theirs = None if kept else await _theirs(line, progress.recorded, spec)
-        found: Sequence[Owned] = () if kept else await recover(line, progress.recorded, None)
+        makes = spec.get("externalID") is None
+        found: Sequence[Owned] = await recover(line, progress.recorded, None) if makes and not kept else ()
         objects = tuple((o.id, o.path) for o in found)
         ours = replace(progress.recorded, id=None) if theirs else progress.recorded
         for operation in plan.farewell(ours, objects, retain=kept is not None, secret=secret):
@@ -37,6 +38,27 @@ async def delete(line: Pass, resource: Resource) -> Outcome:
     event, told = kept or theirs or _gone(progress.recorded)
     line.cluster.tell(resource, event, told, warning=event is Events.ABANDONED)
     return Outcome(ready=False, reason=str(event), changed=True, gone=True, event=event)
+
+
+def _known(line: Pass, recorded: Recorded, spec: dict[str, Any]) -> Recorded:
+    """What is recorded; where an adoption began and the status does not tell of it, with the object that it is of.
+
+    An adoption makes nothing, so that there is nothing to search for, and the object may carry no marker.
+    """
+    id_ = spec.get("externalID")
+    if id_ is None or recorded.id is not None or recorded.claim is None:
+        return recorded
+    path: dict[str, str] = {}
+    for field in project.fields(line.kind.spec):
+        if field.in_path and field.reference:
+            ref = spec.get(field.alias) or {}
+            named = (field.reference.kinds[0], ref.get("name") or "")
+            referent = None if ref.get("id") else line.cluster.find(line.identity.namespace, named)
+            parent = ref.get("id") or (referent.id if referent is not None else None)
+            if parent is None:
+                return recorded
+            path[field.in_path] = parent
+    return replace(recorded, id=id_, path=path)
 
 
 _Farewell = tuple[Events, str]
@@ -49,15 +71,14 @@ async def _kept(line: Pass, resource: Resource, recorded: Recorded) -> _Farewell
     Raises:
         Waiting: something holds the deletion up.
     """
-    annotations = resource["metadata"].get("annotations") or {}
+    annotations, spec = resource["metadata"].get("annotations") or {}, resource.get("spec") or {}
+    what = recorded.id or "a remote object, if there is one,"
     if annotations.get(state.ABANDON) == "true":
-        what = recorded.id or "a remote object, if there is one,"
         return Events.ABANDONED, f"let go as asked; {what} stays in the account"
     if annotations.get(state.PAUSED) == "true":
         raise Waiting(Waits.DELETION_BLOCKED, "paused by annotation; take it off to go on")
     asked, removal = resource["metadata"]["deletionTimestamp"], await line.cluster.removal(line.kind)
     if removal is not None and asked >= removal:
-        what = recorded.id or "a remote object, if there is one,"
         return Events.RETAINED, (
             f"{what} stays in the account, because the CustomResourceDefinition {line.kind.crd} is being removed, and "
             "with it every resource; spec.externalID adopts it again"
@@ -65,8 +86,10 @@ async def _kept(line: Pass, resource: Resource, recorded: Recorded) -> _Farewell
     if using := line.cluster.dependants(line.kind, resource):
         more = f" and {len(using) - 5} more" if len(using) > 5 else ""
         raise Waiting(Waits.DELETION_BLOCKED, f"still used by {', '.join(using[:5])}{more}; delete them first")
-    if (resource.get("spec") or {}).get("deletionPolicy") == "Retain":
-        return Events.RETAINED, f"{recorded.id} stays in the account, as deletionPolicy says"
+    if spec.get("deletionPolicy") == "Retain":
+        return Events.RETAINED, f"{what} stays in the account, as deletionPolicy says"
+    if spec.get("managementPolicy") == "Observe":
+        return Events.RETAINED, f"{what} stays in the account: nothing is written under managementPolicy Observe"
     return None
 
 

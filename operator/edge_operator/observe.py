@@ -58,7 +58,7 @@ async def _look(
             raise ownership.yields(line.kind.name, id_, first)
         if recorded.id is None:
             return await _adopted(line, wanted, published)
-    objects = await recover(line, recorded, published)
+    objects = () if wanted.adopted else await recover(line, recorded, published)
     kept = next((o for o in objects[:1] if _is_current(o, wanted, recorded)), None)
     duplicates = tuple((o.id, o.path) for o in objects if o is not kept and o.owner.uid == line.identity.uid)
     restored = kept is not None and kept.owner.uid != line.identity.uid
@@ -114,6 +114,8 @@ def _unsure(line: Pass, wanted: Desired, recorded: Recorded, resource: Resource)
     wrong = conditions.get("Ready", {}).get("status") != "True" or "DriftDetected" in conditions
     if wanted.spec.management_policy == "Observe":
         forgotten = status.get("observedGeneration") != meta.get("generation")
+    elif wanted.adopted and recorded.applied != wanted.applied:
+        forgotten = True  # the first change also marks it, and whether it is marked only a look tells
     else:
         forgotten = not recorded.applied or recorded.path != wanted.path
     asked = state.requested(meta)
