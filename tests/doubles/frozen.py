@@ -28,7 +28,7 @@ def freeze(rig: Rig) -> Frozen:
         "api": (copied(rig.api.objects), copied(rig.api.past), rig.api.version, rig.api._uids),
         "service": (rig.app.ids._last, rig.app.faults._births, rig.app.faults._lists),
         "process": (process.memories, process.dirty, process.timers, process.failures),
-        "given": rig.given,
+        "rig": (rig.given, rig.marked),
     }
     return Frozen(world.seed, rig.app.store._writer.serialize(), pickle.dumps(held, pickle.HIGHEST_PROTOCOL))
 
@@ -44,5 +44,5 @@ def thaw(frozen: Frozen) -> Rig:
     rig.app.store._writer.deserialize(frozen.database)
     rig.app.ids._last, rig.app.faults._births, rig.app.faults._lists = held["service"]
     process.memories, process.dirty, process.timers, process.failures = held["process"]
-    rig.given = held["given"]
+    rig.given, rig.marked = held["rig"]
     return rig

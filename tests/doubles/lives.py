@@ -46,6 +46,12 @@ class Scenario:
     """Kinds whose drift rounds it takes to notice what happened."""
     foreign: int = 3
     """How many objects of others are beside ours at the end."""
+    marked: bool = True
+    """Whether the connection has owner markers on."""
+    adopts: bool = False
+    """Whether the resource adopts an object rather than makes one; see `doubles.adoptions`."""
+    stalls: str = ""
+    """The reason why an adoption comes to nothing."""
 
     def __str__(self) -> str:
         return self.name

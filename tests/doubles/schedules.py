@@ -87,11 +87,12 @@ def pairs(kind: str, effects: Sequence[str]) -> Iterator[Schedule]:
                 yield ((number, first), second)
 
 
-def sample(name: str, of: Sequence[Schedule]) -> Sequence[Schedule]:
-    """As many of them as the size says, the same for the same name and seed."""
-    if SIZE.pairs is None or len(of) <= SIZE.pairs:
+def sample(name: str, of: Sequence[Schedule], common: int | None = None) -> Sequence[Schedule]:
+    """As many of them as the size says, the same for the same name and seed; in the common size `common`, if given."""
+    count = common if common is not None and SIZE_NAME == "common" else SIZE.pairs
+    if count is None or len(of) <= count:
         return of
-    return random.Random(f"{SEED} {name}").sample(of, SIZE.pairs)
+    return random.Random(f"{SEED} {name}").sample(of, count)
 
 
 def _fates(effect: str) -> tuple[Fate, ...]:

@@ -14,12 +14,12 @@ from typing import Any
 from derive import kstatus
 from doubles.apiserver import Key, Object, copied
 from doubles.cluster import ID, points_at
-from doubles.crashes import hold
 from doubles.effects import Died, Fate
 from doubles.foreign import FOREIGN, foreign
 from doubles.hands import NAMESPACE
 from doubles.rig import Rig
 from doubles.scenarios import EDITS
+from doubles.tally import hold
 from edge_operator.declare import Token
 from edge_operator.derive import samples
 from edge_operator.engine import marker

@@ -79,7 +79,8 @@ def page(figures: Mapping[str, Any], mutants: Mapping[str, Any] | None, rows: Se
 What is injected into the operator, what has to hold afterwards, and what was found.
 
 - `make reliability` runs every single disturbance at every single effect, a death after every two effects, a sample \
-of the pairs of all disturbances and 200 runs of the state machine; `EDGE_OPERATOR_SEED` chooses others.
+of the pairs of all disturbances and 200 runs of the state machine; of adoptions, and of lives without owner markers, \
+a sample of it all; `EDGE_OPERATOR_SEED` chooses others.
 - `EDGE_OPERATOR_SIZE=large` takes thirty times as many pairs, and 1,000 runs of the state machine.
 - `EDGE_OPERATOR_SIZE=nightly` leaves no pair out, and runs the state machine 3,000 times.
 
@@ -87,7 +88,7 @@ of the pairs of all disturbances and 200 runs of the state machine; `EDGE_OPERAT
 ## Schedules
 
 A schedule is one life of a resource (made, changed, each module put on and taken off, rotated, renewed, replaced, \
-retained, deleted) with something done to it at one of its effects or at two.
+retained, deleted, adopted) with something done to it at one of its effects or at two.
 The state machine does everything to resources of all kinds at once, in two accounts.
 {"".join(f"{chr(10)}### {SIZES[size]}{chr(10)}{chr(10)}{_by_kind(figures[size])}" for size in sizes)}
 ## Injected

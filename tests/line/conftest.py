@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from doubles import schedules
-from doubles.crashes import TALLY
+from doubles.tally import TALLY
 
 _COUNTED: dict[str, Counter[str]] = {}
 

@@ -6,13 +6,20 @@ import itertools
 
 import pytest
 
-from doubles import lives, schedules
+from doubles import adoptions, lives, schedules, unmarked
 from doubles.crashes import begun, survive
 from doubles.effects import Fate
 from doubles.lives import Scenario
 from edge_operator.kinds import KINDS
 
 EVERY = [pytest.param(kind, scenario, id=f"{kind}: {scenario}") for kind in KINDS for scenario in lives.of(kind)]
+OTHERS = [
+    pytest.param(kind, scenario, id=f"{kind}: {scenario}")
+    for kind in KINDS
+    for scenario in (*adoptions.of(kind), *unmarked.of(kind))
+]
+SINGLES, FEW_PAIRS = 14, 4
+"""So many of each of these in the common size. Each kind's are others, so that together they leave little out."""
 BEHIND = [1, 2] if schedules.SIZE_NAME == "common" else [1, 2, 4]
 
 pytestmark = pytest.mark.timeout(schedules.TIMEOUT_SECONDS)
@@ -65,3 +72,18 @@ async def test_a_cache_that_is_behind(kind: str, scenario: Scenario, behind: int
     await survive(life, (), stale=behind)
     for number, _ in enumerate(life.effects, 1):
         await survive(life, ((number, Fate.DIE_AFTER),), stale=behind)
+
+
+@pytest.mark.fault("any of these at any effect of an adoption, or where owner markers are off")
+@pytest.mark.parametrize(("kind", "scenario"), OTHERS)
+async def test_an_object_of_somebody_else_or_without_a_marker(kind: str, scenario: Scenario):
+    """What is adopted has no second and goes or stays as asked; what may be there unmarked is left to a person."""
+    life = await begun(kind, scenario)
+    singles, pairs = schedules.singles(kind, life.effects), schedules.pairs(kind, life.effects)
+    for schedule in schedules.sample(f"{kind}: {scenario}, singles", list(singles), SINGLES):
+        await survive(life, schedule)
+    for schedule in schedules.sample(f"{kind}: {scenario}", list(pairs), FEW_PAIRS):
+        await survive(life, schedule)
+    for behind in BEHIND[:1] if schedules.SIZE_NAME == "common" else BEHIND:
+        for number, _ in enumerate(life.effects, 1):
+            await survive(life, ((number, Fate.DIE_AFTER),), stale=behind)

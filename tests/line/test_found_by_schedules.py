@@ -6,21 +6,24 @@ from datetime import timedelta
 
 import pytest
 
-from doubles import lives
+from doubles import adoptions, lives, unmarked
 from doubles.crashes import begun, judge, survive
 from doubles.effects import Fate
 from doubles.foreign import foreign
+from doubles.hands import NAMESPACE
 from doubles.rig import GRACE_SECONDS, Rig
 from doubles.schedules import PAUSED, Disturbance
+from edge_operator.engine import marker
 from edge_operator.kinds import KINDS
 
+from .test_policies import adopted
 from .test_tokens import HOUR, ROTATING, TOKENS
 
 ISSUED_FOR_A_DAY = "SSHUserCertificate"
 
 
 def scenario(kind: str, name: str) -> lives.Scenario:
-    return next(s for s in lives.of(kind) if s.name == name)
+    return next(s for s in (*lives.of(kind), *adoptions.of(kind), *unmarked.of(kind)) if s.name == name)
 
 
 @pytest.mark.parametrize("kind", TOKENS)
@@ -89,3 +92,95 @@ async def test_a_clock_far_ahead_of_the_services_rotates_no_token_after_the_othe
         rig.wake_all()
         await rig.settle()
         await judge(rig, kind)
+
+
+# Adoption ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["adopted and deleted", "adopted and deleted, unmarked"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_was_about_to_be_adopted_is_deleted_with_its_resource(kind, name):
+    """It stayed, and an event said that there was none; without markers a creation was asked about that never was."""
+    await survive(await begun(kind, scenario(kind, name)), ((1, Fate.DIE_AFTER),))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_adopted_object_whose_status_was_wiped_is_deleted_with_its_resource(kind):
+    async with Rig() as rig:
+        await adoptions._adopted(kind, rig)
+        rig.api.patch_status((kind, NAMESPACE, "example"), None, dict.fromkeys(rig.status(kind)), "user")
+        rig.delete(kind)
+        await rig.settle()
+        assert not rig.exists(kind)
+        assert len(rig.remote(kind)) == 3, "those of others"
+
+
+async def test_a_route_that_was_about_to_be_adopted_goes_by_its_edge_whatever_names_it():
+    """By the edge's id, or by its name; without either the route cannot be there."""
+    async with Rig() as rig:
+        await adoptions._adopted("HTTPSRoute", rig)
+        rig.edit("HTTPSRoute", edge={"id": rig.id("HTTPSEdge")})
+        rig.api.patch_status(
+            ("HTTPSRoute", NAMESPACE, "example"), None, dict.fromkeys(rig.status("HTTPSRoute")), "user"
+        )
+        rig.delete("HTTPSRoute")
+        await rig.settle()
+        assert len(rig.remote("HTTPSRoute")) == 3, "those of others"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_first_change_of_an_adopted_object_marks_it_however_late_it_is(kind):
+    """Only what differed when it was adopted was marked; an edit of later left it without an owner for ever."""
+    life = scenario(kind, "adopted, changed")
+    async with Rig() as rig:
+        await life.prepare(rig)
+        await life.act(rig)
+        await rig.settle()
+        (there,) = [doc for doc in rig.remote(kind) if doc["id"] == rig.id(kind)]
+        _, owner = marker.split(there["metadata"])
+        assert owner is not None
+        assert (owner.uid, owner.nonce) == (rig.get(kind)["metadata"]["uid"], rig.status(kind)["nonce"])
+
+
+async def test_an_adoption_asks_nobody_about_a_creation_though_its_status_was_edited():
+    """Without markers a claim that is not the recorded one meant a creation that only a person can tell of."""
+    async with Rig() as rig:
+        rig.marked = False
+        await adoptions._adopted("TLSEdge", rig)
+        rig.api.patch_status(("TLSEdge", NAMESPACE, "example"), None, {"nonce": None}, "user")
+        rig.edit("TLSEdge", description="edited")
+        await rig.settle()
+        assert rig.ready("TLSEdge"), rig.message("TLSEdge")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_an_observed_resource_differs_in_stays_said_while_it_is_paused_and_after(kind):
+    """It was forgotten when it was paused, and afterwards all was said to be as the spec says."""
+    await survive(await begun(kind, scenario(kind, "adopted, observed")), ((1, PAUSED),))
+
+
+async def test_what_was_managed_and_is_only_observed_now_is_not_deleted():
+    """Nothing is written under Observe, as its status says; the object was deleted all the same."""
+    async with Rig() as rig:
+        id_ = await adopted(rig, "TLSEdge", description="changed")
+        rig.edit("TLSEdge", managementPolicy="Observe")
+        rig.delete("TLSEdge")
+        await rig.settle()
+        assert not rig.exists("TLSEdge")
+        assert [doc["id"] for doc in rig.remote("TLSEdge")] == [id_]
+        assert rig.events()[-1].message == (
+            f"{id_} stays in the account: nothing is written under managementPolicy Observe"
+        )
+
+
+async def test_what_is_retained_before_it_is_known_is_not_called_none():
+    async with Rig() as rig:
+        rig.faults({"kind": "cut", "when": "after", "method": "POST"})
+        rig.sample("AgentIngress", deletionPolicy="Retain")
+        await rig.settle(0)
+        rig.delete("AgentIngress")
+        await rig.settle()
+        assert not rig.exists("AgentIngress")
+        assert rig.events()[-1].message == (
+            "a remote object, if there is one, stays in the account, as deletionPolicy says"
+        )

@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from doubles import schedules
 from doubles.apiserver import Key
-from doubles.crashes import MANY, TALLY, hold
 from doubles.effects import Fate
+from doubles.tally import MANY, TALLY, hold
 from doubles.trial import FAULTS, NAMES, SPANS, Trial
 from edge_operator.kinds import KINDS
 
