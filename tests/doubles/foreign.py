@@ -24,11 +24,12 @@ async def foreign(rig: Rig, kind: str) -> None:
             marker.attach("{}", marker.owner(rig.cluster.id, uid, "nonce1", "default", "other")),
         )
     ):
-        body = {"description": FOREIGN, "metadata": metadata, **_least(rig, kind, number)}
+        body = {"description": FOREIGN, "metadata": metadata, **least(rig, kind, number)}
         await collection.create(body, **path)
 
 
-def _least(rig: Rig, kind: str, number: int) -> dict[str, Any]:
+def least(rig: Rig, kind: str, number: int) -> dict[str, Any]:
+    """The least that a request for an object of the kind has to say."""
     match kind:
         case "HTTPSRoute":
             return {"match_type": "exact_path", "match": f"/foreign/{number}"}

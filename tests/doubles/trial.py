@@ -15,6 +15,7 @@ from derive import kstatus
 from doubles.apiserver import Key, Object, copied
 from doubles.cluster import ID, points_at
 from doubles.effects import Died, Fate
+from doubles.finds import FINDERS, Finds
 from doubles.foreign import FOREIGN, foreign
 from doubles.hands import NAMESPACE
 from doubles.rig import Rig
@@ -70,6 +71,9 @@ class Trial:
     foreign: dict[str, Object] = field(default_factory=dict)
     beside: set[str] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        self.finds = Finds(self.rig)
+
     def keys(self, *, needs: bool = False) -> list[Key]:
         """The resources that are there, without what only serves as a need of others."""
         return sorted(k for k in self.rig.api.objects if k[0] in KINDS and (needs or k[2] != samples.NAME))
@@ -83,6 +87,15 @@ class Trial:
         self.rig.sample(kind, name, **_members(kind, name), **second)
         self.vanished.discard((kind, NAMESPACE, name))
 
+    async def adopt(self, kind: str, name: str, policy: str) -> None:
+        """Somebody made an object by hand, and a resource adopts it."""
+        if self.rig.exists(kind, name):
+            return
+        held = [app.faults._armed for app in self.rig.apps]
+        self.rig.faults()
+        await self.finds.adopt(kind, name, policy, _members(kind, FINDERS[0]))
+        self._arm(held)
+
     def edit(self, key: Key, number: int) -> None:
         if self._deleting(key):
             return
@@ -91,11 +104,15 @@ class Trial:
 
     def delete(self, key: Key, how: str) -> None:
         kind, _, name = key
+        finder, began = name in FINDERS, self._deleting(key)
         if how == "abandon":
             self.rig.annotate(kind, name, abandon="true")
         elif how == "retain" and not self._deleting(key):
             self.rig.edit(kind, name, deletionPolicy="Retain")
-        if how != "plain":
+        if finder:
+            if not began and (how != "plain" or self.rig.get(kind, name)["spec"]["deletionPolicy"] == "Retain"):
+                self.finds.kept(key)
+        elif how != "plain":
             self.left.add(self.rig.get(kind, name)["metadata"]["uid"])
             self.spent.add(key)
         self.rig.delete(kind, name)
@@ -123,6 +140,7 @@ class Trial:
         if deleted:
             await collection.delete(id_, **path)
             self.vanished.add(key)
+            self.finds.vanished(id_)
         else:
             await collection.update(id_, {"description": "theirs"}, **path)
         self._arm(held)
@@ -197,7 +215,11 @@ class Trial:
 
     async def judge(self) -> None:
         owned = self._owned()
+        self.finds.judge_rest()
         for key in self.keys(needs=True):
+            if key[2] in FINDERS:
+                self.finds.judge(key)
+                continue
             self._judge(key, owned.pop(self.rig.api.objects[key]["metadata"]["uid"], set()))
         orphans = {uid: ids for uid, ids in owned.items() if uid not in self.left}
         hold("nothing is left after deletion", not orphans, str(orphans))
@@ -248,7 +270,11 @@ class Trial:
             await rig.settle(0)
         hold("a pass of what is in sync writes nothing", rig.writes == [], str(rig.writes))
         calls = {call.split()[0] for call in rig.calls}
-        hold("a pass of what is in sync calls nobody", calls <= ({"GET"} if self.vanished else set()), str(rig.calls))
+        hold(
+            "a pass of what is in sync calls nobody",
+            calls <= ({"GET"} if self.vanished or self.finds.now else set()),
+            str(rig.calls),
+        )
 
     def _owned(self) -> dict[str, set[str]]:
         """Ids of remote objects by the uid in their marker."""
@@ -256,9 +282,11 @@ class Trial:
         for kind in KINDS:
             for doc in self.rig.remote(kind):
                 owner = marker.split(doc["metadata"])[1]
-                if doc["id"] not in self.foreign and owner is not None:
+                if doc["id"] in self.foreign or doc["id"] in self.finds.ever:
+                    continue
+                if owner is not None:
                     found.setdefault(owner.uid, set()).add(doc["id"])
-                elif doc["id"] not in self.foreign:
+                else:
                     hold("every object has a marker or is not ours", holds=False, found=str(doc))
         return found
 

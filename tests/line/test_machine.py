@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from doubles import schedules
 from doubles.apiserver import Key
 from doubles.effects import Fate
+from doubles.finds import ADOPTABLE, FINDERS
 from doubles.tally import MANY, TALLY, hold
 from doubles.trial import FAULTS, NAMES, SPANS, Trial
 from edge_operator.kinds import KINDS
@@ -55,6 +56,10 @@ class Machine(RuleBasedStateMachine):
     @rule(kind=KIND, name=st.sampled_from(NAMES))
     def declare(self, kind: str, name: str) -> None:
         self._run(self.trial.declare(kind, name))
+
+    @rule(kind=st.sampled_from(ADOPTABLE), name=st.sampled_from(FINDERS), policy=st.sampled_from(("Delete", "Retain")))
+    def adopt(self, kind: str, name: str, policy: str) -> None:
+        self._run(self.trial.adopt(kind, name, policy))
 
     @precondition(_some)
     @rule(pick=PICK, number=st.integers(0, 9))
