@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from edge_operator.engine import ownership, plan, project, state
 from edge_operator.engine import verdict as judging
-from edge_operator.engine.operations import Stalled, Unsupported, Waiting
+from edge_operator.engine.operations import Delete, Stalled, Unsupported, Waiting
 from edge_operator.engine.reasons import Events, Stalls, Waits
 from edge_operator.engine.state import Recorded
 from edge_operator.execute import Progress, execute
 from edge_operator.observe import recover
 from edge_operator.ports import Outcome, Owned, Pass, Resource
 from edge_operator.report import report, said, verdict_of
+from edge_operator.verify import verify_last
 
 
 async def delete(line: Pass, resource: Resource) -> Outcome:
@@ -26,16 +26,21 @@ async def delete(line: Pass, resource: Resource) -> Outcome:
     secret = (spec.get("secretName") or judging.default_secret(line.kind, meta["name"])) if line.kind.outputs else None
     try:
         kept = await _kept(line, resource, progress.recorded)
-        theirs = None if kept else await _theirs(line, progress.recorded, spec)
-        makes = spec.get("externalID") is None
-        found: Sequence[Owned] = await recover(line, progress.recorded, None) if makes and not kept else ()
+        theirs: _Farewell | None = None
+        ours, found = progress.recorded, tuple[Owned, ...]()
+        if kept is None:
+            ours, stays = await verify_last(line, resource, ours)
+            theirs = (Events.RETAINED, stays) if stays else await _theirs(line, ours, spec)
+            if spec.get("externalID") is None:
+                found = tuple(await recover(line, ours, None))
+            ours = replace(ours, id=None) if theirs else ours
         objects = tuple((o.id, o.path) for o in found)
-        ours = replace(progress.recorded, id=None) if theirs else progress.recorded
         for operation in plan.farewell(ours, objects, retain=kept is not None, secret=secret):
             await execute(line, None, operation, progress)
     except (Waiting, Stalled, Unsupported) as ended:
         return await report(line, progress, verdict_of(ended, progress), None, None, ended)
-    event, told = kept or theirs or _gone(progress.recorded)
+    event, told = kept or theirs or (Events.DELETED, "")
+    told = "; ".join(filter(None, (told, _gone(progress, silent=bool(told)))))
     line.cluster.tell(resource, event, told, warning=event is Events.ABANDONED)
     return Outcome(ready=False, reason=str(event), changed=True, gone=True, event=event)
 
@@ -72,25 +77,37 @@ async def _kept(line: Pass, resource: Resource, recorded: Recorded) -> _Farewell
         Waiting: something holds the deletion up.
     """
     annotations, spec = resource["metadata"].get("annotations") or {}, resource.get("spec") or {}
-    what = recorded.id or "a remote object, if there is one,"
+    what = _named(recorded)
     if annotations.get(state.ABANDON) == "true":
-        return Events.ABANDONED, f"let go as asked; {what} stays in the account"
+        return Events.ABANDONED, f"let go as asked; {what} in the account"
     if annotations.get(state.PAUSED) == "true":
         raise Waiting(Waits.DELETION_BLOCKED, "paused by annotation; take it off to go on")
     asked, removal = resource["metadata"]["deletionTimestamp"], await line.cluster.removal(line.kind)
     if removal is not None and asked >= removal:
         return Events.RETAINED, (
-            f"{what} stays in the account, because the CustomResourceDefinition {line.kind.crd} is being removed, and "
+            f"{what} in the account, because the CustomResourceDefinition {line.kind.crd} is being removed, and "
             "with it every resource; spec.externalID adopts it again"
         )
     if using := line.cluster.dependants(line.kind, resource):
         more = f" and {len(using) - 5} more" if len(using) > 5 else ""
         raise Waiting(Waits.DELETION_BLOCKED, f"still used by {', '.join(using[:5])}{more}; delete them first")
     if spec.get("deletionPolicy") == "Retain":
-        return Events.RETAINED, f"{what} stays in the account, as deletionPolicy says"
+        return Events.RETAINED, f"{what} in the account, as deletionPolicy says"
     if spec.get("managementPolicy") == "Observe":
-        return Events.RETAINED, f"{what} stays in the account: nothing is written under managementPolicy Observe"
+        return Events.RETAINED, (
+            f"{what} in the account: under managementPolicy Observe nothing is written or deleted there; with Manage, "
+            "deletionPolicy decides"
+        )
     return None
+
+
+def _named(recorded: Recorded) -> str:
+    """What stays, with its predecessors, and that it does: `bkdwd_1 stays`."""
+    former = [p.id for p in recorded.previous]
+    if recorded.id is None:
+        what = "a remote object, if there is one"
+        return f"{what}, and {', '.join(former)} before it, stay" if former else f"{what}, stays"
+    return f"{recorded.id}, and {', '.join(former)} before it, stay" if former else f"{recorded.id} stays"
 
 
 async def _theirs(line: Pass, recorded: Recorded, spec: dict[str, Any]) -> _Farewell | None:
@@ -112,5 +129,9 @@ async def _theirs(line: Pass, recorded: Recorded, spec: dict[str, Any]) -> _Fare
     return (Events.RETAINED, f"{id_} stays in the account: it is marked as that of {who.place}") if who else None
 
 
-def _gone(recorded: Recorded) -> _Farewell:
-    return Events.DELETED, f"deleted {recorded.id}" if recorded.id else "deleted; there was no remote object"
+def _gone(progress: Progress, *, silent: bool) -> str:
+    """What was deleted; nothing was, where there is something else to say."""
+    gone = ", ".join(o.id for o in progress.done if isinstance(o, Delete))
+    if not gone and silent:
+        return ""
+    return f"deleted {gone}" if gone else "deleted; there was no remote object"

@@ -55,10 +55,17 @@ class Progress:
     """The output Secret as it was seen, or written since."""
     duplicates: frozenset[str] = frozenset()
     """Further objects of the resource, which go."""
+    strangers: frozenset[str] = frozenset()
+    """What the status named and is not the resource's."""
     done: list[Operation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.before = self.recorded
+
+    def believe(self, recorded: Recorded) -> None:
+        """Go on with what of the record is this resource's."""
+        self.strangers = self.recorded.ids - recorded.ids
+        self.recorded = self.before = recorded
 
     def see(self, sight: Sight, wanted: Desired, now: datetime) -> None:
         """Take in what was looked at. An object that was found becomes the one to go on with."""

@@ -188,7 +188,8 @@ async def recover(line: Pass, recorded: Recorded, published: Published | None) -
     """Objects that carry an owner marker of this resource and are not recorded; the one to keep comes first.
 
     Asked only while a claim is unspent: there the outcome of a POST may be unknown. A list that began a grace after the
-    claim was first seen (or the POST was sent) settles it. Where the claim is that of a resource which is gone, and
+    claim was first seen (or the POST was sent) settles it. A claim of another resource that lives may have been written
+    over this one's own, if it had one, as the finalizer tells. Where the claim is that of a resource which is gone, and
     whose name this one has, its object counts as one of this resource.
 
     Raises:
@@ -198,11 +199,13 @@ async def recover(line: Pass, recorded: Recorded, published: Published | None) -
     foreign = recorded.foreign
     copied = foreign is not None and line.cluster.lives(foreign.uid)
     key = recorded.claim or (f"{foreign.uid}.{foreign.nonce}" if foreign is not None else "")
-    if not recorded.unspent or copied or line.memory.settled == key:
+    if not recorded.unspent or (copied and not recorded.finalizer) or line.memory.settled == key:
         return ()
     if not key and not line.identity.marked:
         return ()  # somebody took the claim off, as the message asks
-    if not state.is_marked(key):  # whether the connection has markers now tells nothing of what was sent then
+    if not (
+        line.identity.marked if copied else state.is_marked(key)
+    ):  # whether the connection has markers now tells nothing of what was sent then
         raise Stalled(Stalls.CREATE_OUTCOME_UNKNOWN, _UNKNOWN.format(claim=state.CLAIM))
     now = line.world.monotonic()
     ripe = _together(line.memory.claim_seen.setdefault(key, now) + line.grace_seconds, line.grace_seconds)
@@ -217,7 +220,7 @@ async def recover(line: Pass, recorded: Recorded, published: Published | None) -
     owned = await line.remote.owned(line.kind, line.identity.cluster, line.identity.uid, ripe)
     objects = [o for o in owned if o.id not in known]
     nonce = recorded.claim
-    if not any(o.owner.nonce == nonce for o in objects):
+    if not copied and not any(o.owner.nonce == nonce for o in objects):
         objects += await _inherited(line, recorded, ripe)
     if not objects or (nonce is not None and not any(o.owner.nonce == nonce for o in objects)):
         line.memory.settled = None if objects else key  # those of older claims are to be seen until they are gone

@@ -1,8 +1,8 @@
 """The straight line from a custom resource to its remote object. Read this file first.
 
-    parse → resolve → observe → plan → execute → report → status
+    parse → resolve → verify → observe → plan → execute → report → status
 
-Reading happens in `_resolve` and `observe`, deciding in `engine`, writing in `execute` and one status patch.
+Reading happens in `_resolve`, `verify` and `observe`, deciding in `engine`, writing in `execute` and one status patch.
 `ports` is all that the line knows of the outside. A resource in sync goes the same way and ends with nothing to write.
 """
 
@@ -37,6 +37,7 @@ from edge_operator.observe import observe
 from edge_operator.policies import Policies
 from edge_operator.ports import Outcome, Pass, Resource, Snapshot
 from edge_operator.report import WOKEN, held, report, verdict_of
+from edge_operator.verify import verify
 
 
 async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = None) -> Outcome:
@@ -58,6 +59,8 @@ async def reconcile(line: Pass, resource: Resource, snapshot: Snapshot | None = 
     todo: Plan | None = None
     try:
         wanted = await _resolve(line, _parse(line, resource))
+        own, snapshot = await verify(line, resource, progress.recorded, snapshot)
+        progress.believe(own)
         sight = await observe(line, wanted, progress.recorded, resource, snapshot)
         progress.see(sight, wanted, line.world.now())
         todo, left = _plan(line, wanted, progress, sight)
@@ -104,7 +107,8 @@ async def propose(line: Pass, resource: Resource) -> Proposal:
     recorded = state.recorded(resource, line.identity.key)
     line.memory.doubted = True  # so that the remote object is looked at, and not only what is recorded of it
     wanted = await _resolve(line, _parse(line, resource))
-    sight = await observe(line, wanted, recorded, resource, None)
+    recorded, seen = await verify(line, resource, recorded)
+    sight = await observe(line, wanted, recorded, resource, seen)
     progress = Progress(resource, recorded)
     progress.see(sight, wanted, line.world.now())
     todo = plan.plan(wanted, progress.recorded, sight, line.world.now(), line.identity.nonce(line.world.nonce()))

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edge_operator.declare import Issued, Token
-from edge_operator.engine import conditions, reported, state
+from edge_operator.engine import conditions, reported, seal, state
 from edge_operator.engine import verdict as judging
 from edge_operator.engine.conditions import Verdict
 from edge_operator.engine.operations import UNANSWERED, Delete, Plan, Stalled, Unsupported, Waiting
 from edge_operator.engine.reasons import Events, Ready, Stalls, Waits
+from edge_operator.engine.seal import Seal
 from edge_operator.engine.state import Desired, Recorded
 from edge_operator.execute import Progress
 from edge_operator.ports import Outcome, Pass
@@ -72,7 +73,7 @@ async def report(
     ended: Waiting | Stalled | Unsupported | None = None,
 ) -> Outcome:
     """Write the status if it says something new, tell what was done, and say when to come back."""
-    before = progress.recorded.status
+    before = progress.resource.get("status") or {}
     after = _status(line, progress, verdict, wanted, complete=ended is None and todo is not None)
     patch = conditions.difference(before, after)
     if patch:
@@ -81,6 +82,10 @@ async def report(
         line.cluster.tell(progress.resource, todo.event, _story(todo, after))
     elif patch and isinstance(ended, Stalled | Unsupported):
         line.cluster.tell(progress.resource, verdict.reason, verdict.message, warning=True)
+    named = {after.get("id"), *(p["id"] for p in after.get("previous") or ())}
+    if patch and (strangers := sorted(progress.strangers - named)):
+        text = f"the status named {', '.join(strangers)}: not there, or not marked as this resource's; it is left alone"
+        line.cluster.tell(progress.resource, Stalls.OWNERSHIP_CONFLICT, text, warning=True)
     removed = [o.id for o in progress.done if isinstance(o, Delete) and o.id in progress.duplicates]
     if removed:
         text = f"deleted {', '.join(removed)}: marked as this resource's, and neither its object nor a predecessor"
@@ -152,7 +157,18 @@ def _status(
         verdict, now.status.get("conditions") or (), generation, line.world.now()
     )
     status["observedGeneration"] = generation
-    return {k: v for k, v in status.items() if v not in ([], {}, None)}
+    return _sealed(line, now, {k: v for k, v in status.items() if v not in ([], {}, None)})
+
+
+def _sealed(line: Pass, recorded: Recorded, status: dict[str, Any]) -> dict[str, Any]:
+    """The status with its seal. What was not looked at keeps the one that it came with."""
+    if not recorded.trusted:
+        return status
+    who, before = line.identity, seal.connection(recorded.status, line.identity.namespace)
+    through = before if recorded.seal is Seal.FITS and before is not None else who.through
+    made = seal.of(who.key, who.uid, status, seal.short(through))
+    rest = {name: value for name, value in status.items() if name != seal.MEMBER}
+    return rest if made is None else {**rest, seal.MEMBER: made}
 
 
 def _applied(progress: Progress, wanted: Desired, *, complete: bool) -> Mapping[str, str]:

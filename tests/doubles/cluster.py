@@ -79,7 +79,7 @@ class FakeCluster:
         if found is None:
             return None
         deleting = bool(found["metadata"].get("deletionTimestamp"))
-        return Referent(state.own_status(found).get("id"), deleting)
+        return Referent(state.own_status(found, self.digest_key).get("id"), deleting)
 
     def points_at(self, namespace: str, named: Named) -> Sequence[Named]:
         found = self.seen.get((named[0], namespace, named[1]))
@@ -102,7 +102,7 @@ class FakeCluster:
     def holders(self, kind: Kind[Any], id_: str) -> Iterable[Holder]:
         for found in self._seen(kind.name):
             meta, external = found["metadata"], (found.get("spec") or {}).get("externalID")
-            if id_ in (state.own_status(found).get("id"), external):
+            if id_ in (state.own_status(found, self.digest_key).get("id"), external):
                 place = f"{meta['namespace']}/{meta['name']}"
                 yield Holder(external is not None, meta["creationTimestamp"], place, meta["uid"])
 

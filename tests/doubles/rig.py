@@ -213,9 +213,12 @@ class Rig(Hands):
 
     def account(self, resource: Object) -> int:
         """The number of the account that a resource's connection leads to."""
+        return 0 if self._connection(resource) == references.DEFAULT_CONNECTION else 1
+
+    @staticmethod
+    def _connection(resource: Object) -> references.ConnectionKey:
         written = references.connection(resource["metadata"]["namespace"], resource.get("spec") or {})
-        connection = state.through(resource) or written
-        return 0 if connection == references.DEFAULT_CONNECTION else 1
+        return state.through(resource) or written
 
     def faults(self, *faults: Mapping[str, Any], account: int | None = None) -> None:
         """What the service does wrong from now on, in every account or in one; none: nothing."""
@@ -283,7 +286,8 @@ class Rig(Hands):
         key: Key = (resource["kind"], meta["namespace"], meta["name"])
         kind = KINDS[key[0]]
         memory = self.process.memories.setdefault(meta["uid"], Memory())
-        identity = state.Identity(self.cluster.id, key[1], key[2], meta["uid"], self.cluster.digest_key, self.marked)
+        who = (self.cluster.id, key[1], key[2], meta["uid"])
+        identity = state.Identity(*who, self.cluster.digest_key, self.marked, self._connection(resource))
         line = Pass(kind, identity, memory, self.through(resource), self.cluster, self.world, GRACE_SECONDS)
         try:
             outcome = await reconcile(line, resource, snapshot)

@@ -91,9 +91,9 @@ def heir(objects: Iterable[tuple[str, marker.Owner]], foreign: Foreign) -> str |
     return next(iter(of_claim or known), None)
 
 
-def unmarked(id_: str) -> Stalled:
-    """What to say where a status was restored and its object carries no marker any more."""
-    text = f"the status that was restored names {id_}, which exists and carries no marker of anybody"
+def unmarked(id_: str, said: str = "the status that was restored names") -> Stalled:
+    """What to say where a status that cannot be believed, such as a restored one, names an object without a marker."""
+    text = f"{said} {id_}, which exists and carries no marker of anybody"
     return Stalled(Stalls.OWNERSHIP_CONFLICT, f"{text}; {_choose(id_)}")
 
 

@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from edge_operator.declare import GROUP, Body, Kind, TLSSecretRef
-from edge_operator.engine import compare, digests, marker, project, references
+from edge_operator.engine import compare, digests, marker, project, references, seal
 from edge_operator.engine.operations import KeyPair, Path
 from edge_operator.engine.project import Bindings, Field
 from edge_operator.engine.references import ConnectionKey
+from edge_operator.engine.seal import Seal
 from edge_operator.policies import Policies
 
 CLAIM = f"{GROUP}/claim"
@@ -19,7 +20,7 @@ THROUGH = f"{GROUP}/claimed-through"
 """Annotation beside the claim: the connection in whose account the object is, or may be: "Connection/main"."""
 UNMARKED = "-unmarked"
 """The end of a nonce under which an object is made that does not name its owner."""
-REMEMBERED = ("id", "nonce", "path", "previous", "applied")
+REMEMBERED = (*seal.SEALED, "applied", seal.MEMBER)
 """What of a status says which remote objects are the resource's, and what they hold."""
 FINALIZER = f"{GROUP}/remote-object"
 PAUSED = f"{GROUP}/paused"
@@ -39,6 +40,8 @@ class Identity:
     key: bytes = field(repr=False)
     marked: bool = True
     """Whether remote objects name their owner."""
+    through: ConnectionKey = references.DEFAULT_CONNECTION
+    """The connection that the resource goes through now."""
 
     def nonce(self, fresh: str) -> str:
         """A nonce for a claim; it tells whether an object that is made under it names its owner."""
@@ -141,13 +144,25 @@ class Recorded:
     previous: tuple[Previous, ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
     foreign: Foreign | None = None
+    seal: Seal = Seal.UNKNOWN
+    trusted: bool = True
+    """Whether what is recorded is known to be this resource's: nothing is, its seal fits, or it was looked at."""
+    damaged: bool = False
+    """Whether something was edited away that may have told of more objects."""
 
     @property
     def unspent(self) -> bool:
         """Whether there may be an object that is not recorded: a claim was taken whose outcome is not, or was lost."""
+        if self.damaged:
+            return True
         if self.claim is None:
             return self.id is None and (self.finalizer or self.foreign is not None)
         return self.claim != self.nonce or self.id is None
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """What is recorded: the current object and its predecessors."""
+        return frozenset(p.id for p in self.previous) | ({self.id} if self.id else frozenset())
 
     def succeeded_by(self, id_: str | None, path: Path, delete_after: datetime) -> Recorded:
         """The same with another current object, or one that is only found; who was current becomes a predecessor."""
@@ -160,22 +175,30 @@ class Recorded:
         """The same without these predecessors."""
         return replace(self, previous=tuple(p for p in self.previous if p.id not in ids))
 
+    def without_current(self) -> Recorded:
+        """The same without a current object, in the status too: what it names is not this resource's."""
+        status = {name: value for name, value in self.status.items() if name not in ("id", "nonce", "path", "applied")}
+        return replace(self, id=None, nonce=None, path={}, applied={}, status=status)
+
 
 def claim(resource: Mapping[str, Any], nonce: str) -> dict[str, str]:
     """The annotations of a claim."""
     meta = resource["metadata"]
-    kind, _, name = through(resource) or references.connection(meta["namespace"], resource.get("spec") or {})
-    return {CLAIM: f"{meta['uid']}.{nonce}", THROUGH: f"{kind}/{name}"}
+    connection = through(resource) or references.connection(meta["namespace"], resource.get("spec") or {})
+    return {CLAIM: f"{meta['uid']}.{nonce}", THROUGH: seal.short(connection)}
 
 
 def through(resource: Mapping[str, Any]) -> ConnectionKey | None:
-    """The connection that the resource's own claim was made for, whatever its spec says now; None without a claim."""
+    """The connection that the resource's own objects were made through, whatever its spec says now: as the seal of its
+    status says, else as its own claim does. None where neither does.
+    """
     meta = resource["metadata"]
     annotations = meta.get("annotations") or {}
-    uid, (kind, _, name) = annotations.get(CLAIM, "").partition(".")[0], annotations.get(THROUGH, "").partition("/")
-    if uid != meta["uid"] or not name or kind not in ("Connection", "ClusterConnection"):
+    if (sealed := seal.connection(own_status(resource), meta["namespace"])) is not None:
+        return sealed
+    if annotations.get(CLAIM, "").partition(".")[0] != meta["uid"]:
         return None
-    return (kind, "" if kind == "ClusterConnection" else meta["namespace"], name)
+    return seal.named(annotations.get(THROUGH, ""), meta["namespace"])
 
 
 def is_marked(nonce: str) -> bool:
@@ -183,35 +206,47 @@ def is_marked(nonce: str) -> bool:
     return not nonce.endswith(UNMARKED)
 
 
-def own_status(resource: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The status, if it is this resource's own: one that came along with the claim of another says nothing of it."""
-    meta = resource["metadata"]
+def own_status(resource: Mapping[str, Any], key: bytes | None = None) -> Mapping[str, Any]:
+    """The status, if it is this resource's own: one that came along with the claim of another says nothing of it.
+
+    With the key of the seals, what fits its seal is its own whatever the claim says, and what was edited is not.
+    """
+    meta, status = resource["metadata"], resource.get("status") or {}
+    judged = seal.judged(key, meta["uid"], status) if key else Seal.UNKNOWN
+    if judged is not Seal.UNKNOWN:
+        return status if judged is Seal.FITS else {}
     uid, _, _ = (meta.get("annotations") or {}).get(CLAIM, meta["uid"]).partition(".")
-    return (resource.get("status") or {}) if uid == meta["uid"] else {}
+    return status if uid == meta["uid"] else {}
 
 
 def recorded(resource: Mapping[str, Any], key: bytes) -> Recorded:
     """Read what a custom resource remembers. What another resource remembered, and a digest with another key, do not
-    count.
+    count; what is sealed does, whatever became of the claim.
     """
     meta, status = resource["metadata"], resource.get("status") or {}
     uid, _, nonce = (meta.get("annotations") or {}).get(CLAIM, "").partition(".")
-    if nonce and uid != meta["uid"]:
+    judged, finalizer = seal.judged(key, meta["uid"], status), FINALIZER in (meta.get("finalizers") or ())
+    own = uid == meta["uid"]
+    if nonce and not own and judged is not Seal.FITS:
         foreign = Foreign(uid, nonce, status.get("id"), status.get("path") or {})
-        return Recorded(finalizer=FINALIZER in (meta.get("finalizers") or ()), status=status, foreign=foreign)
+        named = bool(status.get("id") or status.get("previous"))
+        return Recorded(finalizer=finalizer, status=status, foreign=foreign, seal=judged, trusted=not named)
+    previous = tuple(
+        Previous(p["id"], p.get("nonce"), _end(p.get("deleteAfter")), p.get("path") or {})
+        for p in status.get("previous") or ()
+        if p["id"] != status.get("id")
+    )
     return Recorded(
-        id=status.get("id"),
+        id=status.get("id") or None,
         nonce=status.get("nonce"),
-        claim=nonce or None,
-        finalizer=FINALIZER in (meta.get("finalizers") or ()),
+        claim=(nonce or None) if own else None,
+        finalizer=finalizer,
         path=status.get("path") or {},
         applied=digests.known(key, status.get("applied") or {}),
-        previous=tuple(
-            Previous(p["id"], p.get("nonce"), _end(p.get("deleteAfter")), p.get("path") or {})
-            for p in status.get("previous") or ()
-            if p["id"] != status.get("id")
-        ),
+        previous=previous,
         status=status,
+        seal=judged,
+        trusted=judged is Seal.FITS or not (status.get("id") or previous),
     )
 
 

@@ -58,6 +58,7 @@ class KubeCluster:
         self._api, self._index, self._secrets = api, index, Secrets(api, may_write)
         self._definitions = Definitions(api, time.monotonic, readable=clusterwide)
         self._id, self._digest_key = cluster_id, digest_key
+        index.digest_key = digest_key
         self._may_write, self._tell, self._wake = may_write, tell, wake
 
     @property

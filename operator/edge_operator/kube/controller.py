@@ -183,7 +183,8 @@ class Controller:
     def _line(self, entry: Entry) -> Pass:
         kind, namespace, name = entry.key
         marked = self.connections.marked(entry.connection)
-        identity = Identity(self.cluster.id, namespace, name, entry.uid, self.cluster.digest_key, marked)
+        key, through = self.cluster.digest_key, entry.connection
+        identity = Identity(self.cluster.id, namespace, name, entry.uid, key, marked, through)
         remote = self.connections.remote(entry.connection, namespace)
         return Pass(
             self._kinds[kind], identity, entry.memory, remote, self.cluster, self._world, self._grace, self._resync

@@ -72,6 +72,9 @@ REMEMBERED = 5_000
 class Index:
     """Every resource that was seen and not seen to go."""
 
+    digest_key: bytes | None = None
+    """The key of the seals in status, once it is known."""
+
     def __init__(self, kinds: Mapping[str, Kind[Any]]) -> None:
         self._kinds = kinds
         self._entries: dict[Key, Entry] = {}
@@ -97,7 +100,7 @@ class Index:
 
     def observe(self, kind: Kind[Any], resource: Resource, *, dirty: bool = True) -> Change:
         """Take in a resource as the API server showed it. `dirty` keeps its body for the coming pass."""
-        meta, status = resource["metadata"], state.own_status(resource)
+        meta, status = resource["metadata"], state.own_status(resource, self.digest_key)
         key, version = (kind.name, meta["namespace"], meta["name"]), int(meta["resourceVersion"])
         old = self._entries.get(key)
         if meta["uid"] in self._gone or (old is not None and old.uid == meta["uid"] and version <= old.version):

@@ -209,9 +209,10 @@ async def _preview(
         return Preview(name, ("is being deleted; nothing else would be done",), obstacle=True)
     if resource["metadata"]["annotations"].get(state.PAUSED) == "true":
         return Preview(name, ("is paused by annotation; nothing would be done",), obstacle=True)
-    identity = Identity(cluster.id, meta["namespace"], meta["name"], resource["metadata"]["uid"], cluster.digest_key)
+    through = state.through(resource) or references.connection(meta["namespace"], resource["spec"])
+    who = (cluster.id, meta["namespace"], meta["name"], resource["metadata"]["uid"])
+    identity = Identity(*who, cluster.digest_key, through=through)
     try:
-        through = state.through(resource) or references.connection(meta["namespace"], resource["spec"])
         remote = await accounts.remote(through, meta["namespace"])
         line = Pass(kind, identity, Memory(), remote, cluster, System(), 0.0)
         found = await propose(line, resource)
