@@ -93,10 +93,13 @@ async def survive(begun: Begun, schedule: Schedule, *, stale: int = 0) -> int:
                     meddling.undo(kind, rig)
             rig.wake_all()
             await _rest(rig, scenario)
+            edited = any(meddling.record for meddling in meddled)
+            if edited and rig.exists(kind):
+                await rig.resync(kind)
             if rig.exists(kind) and "previous" in rig.status(kind):
                 await rig.sleep(OVERLAP_SECONDS)
             await _answer(rig, begun)
-            await _judge(rig, begun, ends, last)
+            await _judge(rig, begun, ends, None if edited else last)
         except Exception as error:
             TALLY.violated_of[kind] += 1
             told = "\n  ".join(rig.effects.log)
@@ -129,7 +132,7 @@ async def _answer(rig: Rig, life: Begun) -> None:
         await unmarked.answer(rig, life.kind)
 
 
-async def _judge(rig: Rig, life: Begun, ends: Sequence[End], last: Sequence[Object]) -> None:
+async def _judge(rig: Rig, life: Begun, ends: Sequence[End], last: Sequence[Object] | None) -> None:
     if not life.scenario.adopts:
         await judge(rig, life.kind, life.scenario, ends, last)
         return
@@ -186,15 +189,18 @@ async def _judge_paused(rig: Rig, kind: str) -> None:
 
 
 async def judge(
-    rig: Rig, kind: str, scenario: Scenario = STEADY, ends: Sequence[End] = (), last: Sequence[Object] = ()
+    rig: Rig, kind: str, scenario: Scenario = STEADY, ends: Sequence[End] = (), last: Sequence[Object] | None = ()
 ) -> None:
-    """What has to hold at the end of every scenario. `ends` is what was asked for; `last`, what went as it was last."""
+    """What has to hold at the end of every scenario. `ends` is what was asked for; `last`, what went as it was last,
+    None where its record is not to be believed.
+    """
     ours = [doc for doc in rig.remote(kind) if doc["description"] != FOREIGN]
     _judge_others(rig, kind, scenario)
     asked = ends or [scenario.end]
     if asked[-1] is not End.LIVES:
         vanished = bool(scenario.rounds)
-        _judge_parted(rig, kind, {doc["id"] for doc in ours}, asked, {} if vanished or not last else last[-1])
+        parted = None if last is None else {} if vanished or not last else last[-1]
+        _judge_parted(rig, kind, {doc["id"] for doc in ours}, asked, parted)
         return
     hold("every resource ends in sync", rig.ready(kind), f"{rig.reason(kind)}: {rig.message(kind)}")
     resource = rig.get(kind)
@@ -215,16 +221,17 @@ async def judge(
     await _judge_quiet(rig, kind)
 
 
-def _judge_parted(rig: Rig, kind: str, ids: set[str], ends: Sequence[End], last: Object) -> None:
+def _judge_parted(rig: Rig, kind: str, ids: set[str], ends: Sequence[End], last: Object | None) -> None:
     """The resource is gone: with everything, unless it was asked first to leave what there was."""
     hold("a deleted resource goes", not rig.exists(kind), rig.message(kind) if rig.exists(kind) else "")
     secret = rig.published(secret_of(kind))
     if End.LEFT not in ends:
         hold("nothing is left after deletion", (ids, secret) == (set(), None), f"{ids}, {secret}")
         return
-    status = last.get("status") or {}
+    status = (last or {}).get("status") or {}
     unrecorded = ids - {status.get("id"), *(p["id"] for p in status.get("previous") or ())}
-    hold("what is left was recorded, or is one creation under way", len(unrecorded) <= 1, str(unrecorded))
+    if last is not None:
+        hold("what is left was recorded, or is one creation under way", len(unrecorded) <= 1, str(unrecorded))
     if End.GONE in ends:
         return
     if status.get("id"):

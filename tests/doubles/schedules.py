@@ -11,9 +11,10 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from doubles.effects import Fate
+from doubles.foreign import FOREIGN
 from doubles.hands import NAMESPACE
 from doubles.lives import End, secret_of
 from doubles.rig import Rig
@@ -59,6 +60,8 @@ class Meddling:
     what: str
     act: Callable[[str, Rig], End | None]
     undo: Callable[[str, Rig], None] | None = None
+    record: bool = False
+    """Whether it changes what the resource remembers of its objects; a drift round may have to find what it led to."""
 
     def __str__(self) -> str:
         return self.what
@@ -69,21 +72,21 @@ Schedule = tuple[tuple[int, Disturbance], ...]
 """What is done at the effects of those numbers, counted from 1."""
 
 
-def singles(kind: str, effects: Sequence[str]) -> Iterator[Schedule]:
+def singles(kind: str, effects: Sequence[str], *, records: bool = True) -> Iterator[Schedule]:
     """Each disturbance at each effect; what a user does also after the last."""
     for number, name in enumerate(effects, 1):
-        for disturbance in (*_fates(name), *meddlings(kind)):
+        for disturbance in (*_fates(name), *meddlings(kind, records=records)):
             yield ((number, disturbance),)
 
 
-def pairs(kind: str, effects: Sequence[str]) -> Iterator[Schedule]:
+def pairs(kind: str, effects: Sequence[str], *, records: bool = True) -> Iterator[Schedule]:
     """Each two disturbances at each two effects, and at one effect what a user does with each fate."""
     for number, name in enumerate(effects, 1):
-        for first in (*_fates(name), *meddlings(kind)):
+        for first in (*_fates(name), *meddlings(kind, records=records)):
             if isinstance(first, Meddling):
                 yield from (((number, first), (number, fate)) for fate in _fates(name))
             later = range(number + 1, len(effects) + _LATER + 1)
-            for second in itertools.product(later, (*_REMOTE, *meddlings(kind))):
+            for second in itertools.product(later, (*_REMOTE, *meddlings(kind, records=records))):
                 yield ((number, first), second)
 
 
@@ -102,9 +105,10 @@ def _fates(effect: str) -> tuple[Fate, ...]:
 # What a user does ------------------------------------------------------------------------------------
 
 
-def meddlings(kind: str) -> tuple[Meddling, ...]:
-    """What can be done to a resource of that kind."""
-    return (*_ALWAYS, *_WITH_SECRET) if KINDS[kind].outputs else _ALWAYS
+def meddlings(kind: str, *, records: bool = True) -> tuple[Meddling, ...]:
+    """What can be done to a resource of that kind; without what is done to its record, if so asked."""
+    every = (*_ALWAYS, *_WITH_SECRET) if KINDS[kind].outputs else _ALWAYS
+    return every if records else tuple(meddling for meddling in every if not meddling.record)
 
 
 def _living(kind: str, rig: Rig) -> bool:
@@ -166,6 +170,45 @@ def _empty_secret(kind: str, rig: Rig) -> None:
         rig.api.apply(("Secret", NAMESPACE, secret_of(kind)), {"data": {}})
 
 
+def _foreign(kind: str, rig: Rig) -> str | None:
+    """The id of an object in the account that nobody marked."""
+    found = (doc["id"] for doc in rig.remote(kind) if doc["description"] == FOREIGN and doc["metadata"] == "mine")
+    return next(found, None)
+
+
+def _patch_status(kind: str, rig: Rig, **members: Any) -> None:
+    rig.api.patch_status((kind, NAMESPACE, "example"), None, members, "user")
+
+
+def _name_foreign(kind: str, rig: Rig) -> None:
+    if rig.exists(kind) and (id_ := _foreign(kind, rig)):
+        _patch_status(kind, rig, id=id_)
+
+
+def _forget_foreign(kind: str, rig: Rig) -> None:
+    """What a person does where the resource has no object, so that nothing tells which one is meant."""
+    if _living(kind, rig) and rig.reason(kind) == "OwnershipConflict":
+        _patch_status(kind, rig, id=None)
+
+
+def _name_foreign_predecessor(kind: str, rig: Rig) -> None:
+    if rig.exists(kind) and (id_ := _foreign(kind, rig)):
+        previous = rig.status(kind).get("previous") or []
+        _patch_status(kind, rig, previous=[*previous, {"id": id_, "deleteAfter": "2020-01-01T00:00:00Z"}])
+
+
+def _take_claim_of_another(kind: str, rig: Rig) -> None:
+    """Another resource's manifest is applied over this one; where there is none, that of one that is gone."""
+    others = [o["metadata"]["uid"] for key, o in sorted(rig.api.objects.items()) if key[0] in KINDS and key[0] != kind]
+    if rig.exists(kind):
+        rig.annotate(kind, claim=f"{[*others, '99999999-0000-4000-8000-000000000001'][0]}.theirs")
+
+
+def _wipe_status(kind: str, rig: Rig) -> None:
+    if rig.exists(kind):
+        _patch_status(kind, rig, **dict.fromkeys(rig.status(kind)))
+
+
 def _clock(span: timedelta) -> Callable[[str, Rig], None]:
     return lambda _, rig: rig.world.step(span)
 
@@ -179,6 +222,10 @@ _ALWAYS = (
     Meddling("deleted, retained", _retain),
     Meddling("abandoned", _abandon),
     PAUSED,
+    Meddling("status edited to name a foreign object", _name_foreign, _forget_foreign, record=True),
+    Meddling("previous edited to name a foreign object", _name_foreign_predecessor, record=True),
+    Meddling("claim of another resource written over", _take_claim_of_another, record=True),
+    Meddling("status taken off", _wipe_status, record=True),
     Meddling("clock stepped back", _clock(-_DAY), _clock(_DAY)),
     Meddling("clock stepped forward", _clock(_SOON), _clock(-_SOON)),
 )

@@ -32,6 +32,7 @@ every = pytest.mark.parametrize(("kind", "scenario"), EVERY)
 @pytest.mark.fault("a call that is cut, or whose answer is lost, a 503 or garbage")
 @pytest.mark.fault("the user edits, deletes, retains, abandons or pauses at any effect")
 @pytest.mark.fault("the output Secret is deleted or emptied at any effect")
+@pytest.mark.fault("status, predecessors or claim are edited at any effect")
 @pytest.mark.fault("the clock steps back or forward at any effect")
 @pytest.mark.fault("the leader freezes just before any cluster write, which arrives after another one went on")
 @every
@@ -79,7 +80,8 @@ async def test_a_cache_that_is_behind(kind: str, scenario: Scenario, behind: int
 async def test_an_object_of_somebody_else_or_without_a_marker(kind: str, scenario: Scenario):
     """What is adopted has no second and goes or stays as asked; what may be there unmarked is left to a person."""
     life = await begun(kind, scenario)
-    singles, pairs = schedules.singles(kind, life.effects), schedules.pairs(kind, life.effects)
+    singles = schedules.singles(kind, life.effects, records=scenario.marked)
+    pairs = schedules.pairs(kind, life.effects, records=scenario.marked)
     for schedule in schedules.sample(f"{kind}: {scenario}, singles", list(singles), SINGLES):
         await survive(life, schedule)
     for schedule in schedules.sample(f"{kind}: {scenario}", list(pairs), FEW_PAIRS):

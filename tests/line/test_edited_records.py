@@ -418,7 +418,7 @@ async def test_without_markers_a_status_without_a_seal_is_believed():
 # What is said at the end ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", ["Retain", "abandon", "Observe"])
+@pytest.mark.parametrize("policy", ["Retain", "abandon"])
 async def test_what_stays_is_named_with_its_predecessors(policy):
     async with Rig() as rig:
         rig.sample("APIKey", rotation={"interval": "100h", "overlap": "10h"})
@@ -429,11 +429,7 @@ async def test_what_stays_is_named_with_its_predecessors(policy):
         if policy == "abandon":
             rig.annotate("APIKey", abandon="true")
         else:
-            rig.edit(
-                "APIKey", **{"deletionPolicy": "Retain"} if policy == "Retain" else {"managementPolicy": "Observe"}
-            )
-        if policy == "Observe":
-            rig.edit("APIKey", externalID=rig.id("APIKey"))
+            rig.edit("APIKey", deletionPolicy="Retain")
         id_ = rig.id("APIKey")
         rig.delete("APIKey")
         await rig.settle()
