@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edge_operator.engine import state
+from edge_operator.engine import seal, state
 from edge_operator.engine.references import Referent
 from edge_operator.kinds import KINDS
 from edge_operator.kube.index import Index, Key
@@ -168,3 +168,39 @@ def test_a_creation_that_began_through_a_connection_keeps_the_resource_there() -
     index.observe(KINDS["TCPEdge"], found)
 
     assert [e.key for e in index.using(second)] == [EDGE], "a copy has nothing there"
+
+
+def sealed(version: int, id_: str, claim: str = "uid-blue.n1", through: str = "Connection/main") -> Resource:
+    found = resource(BACKEND, version, annotations={state.CLAIM: claim, state.THROUGH: through})
+    status = {"id": "bkdfo_1", "nonce": "n1"}
+    return {**found, "status": {**status, "seal": seal.of(b"key", "uid-blue", status, "Connection/main"), "id": id_}}
+
+
+def test_an_id_that_does_not_fit_its_seal_is_nobodys_until_it_was_verified() -> None:
+    index = indexed(resource(EDGE, 1))
+    index.digest_key = b"key"
+    index.observe(KINDS["FailoverBackend"], sealed(2, "bkdfo_1"))
+    assert index.referent("default", ("FailoverBackend", "blue")) == Referent("bkdfo_1", deleting=False)
+
+    change = index.observe(KINDS["FailoverBackend"], sealed(3, "bkdfo_foreign"))
+
+    assert index.referent("default", ("FailoverBackend", "blue")) == Referent(None, deleting=False)
+    assert list(index.holders("FailoverBackend", "bkdfo_foreign")) == []
+    assert change.wake == {EDGE}
+
+
+def test_a_sealed_id_stays_whatever_the_claim_says() -> None:
+    index = indexed(resource(EDGE, 1))
+    index.digest_key = b"key"
+    index.observe(KINDS["FailoverBackend"], sealed(2, "bkdfo_1"))
+
+    change = index.observe(KINDS["FailoverBackend"], sealed(3, "bkdfo_1", claim="uid-other.n9"))
+
+    assert index.referent("default", ("FailoverBackend", "blue")) == Referent("bkdfo_1", deleting=False)
+    assert change.wake == set()
+
+
+def test_the_sealed_connection_is_the_one_that_a_resource_goes_through() -> None:
+    index = indexed(sealed(1, "bkdfo_1", through="Connection/other"))
+
+    assert [e.key for e in index.using(("Connection", "default", "main"))] == [BACKEND]
