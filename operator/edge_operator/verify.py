@@ -59,24 +59,27 @@ async def verify_last(line: Pass, resource: Resource, recorded: Recorded) -> tup
     _in_place(line, recorded)
     if recorded.foreign is not None:
         return recorded, None
+    external = (resource.get("spec") or {}).get("externalID")
+    if external is not None and recorded.id != external and recorded.claim is not None:
+        if not _addressable(line, external, recorded.path):
+            return recorded.without_current(), f"{external} stays in the account: the status does not say where it is"
+        recorded = replace(recorded, id=external)  # a claim says that it was adopted
     lost = recorded.seal is Seal.BROKEN or (recorded.claim is None and recorded.nonce is not None)
     damaged = lost and line.identity.marked and state.is_marked(recorded.nonce or "")
-    external = (resource.get("spec") or {}).get("externalID")
     if recorded.trusted or not _verifiable(line, recorded, external):
         return replace(recorded, damaged=damaged), None
     previous = await _own_predecessors(line, recorded)
     recorded = replace(recorded, previous=previous, damaged=damaged or previous != recorded.previous)
     if recorded.id in (None, external):
         return recorded, None
-    if external is not None:  # a finalizer says that it was adopted
-        return replace(recorded, id=external), None
     answer = await _read(line, str(recorded.id), recorded.path)
-    if answer is not None and _is_own(line, answer):
+    if answer is not None and (_is_own(line, answer) or _made_it(line, answer, recorded)):
         return recorded, None
+    lost_one = replace(recorded.without_current(), damaged=True)
     if answer is None:
         _same_account(line, resource, recorded)
-        return replace(recorded.without_current(), damaged=True), None
-    return replace(recorded.without_current(), damaged=True), _stays(answer)
+        return lost_one, None
+    return lost_one, _stays(answer)
 
 
 def _in_place(line: Pass, recorded: Recorded) -> None:
@@ -140,10 +143,13 @@ async def _own_predecessors(line: Pass, recorded: Recorded) -> tuple[Previous, .
 
 async def _read(line: Pass, id_: str, path: Path) -> Body | None:
     """The object, or None where there is none or the service could not have one there."""
+    return await line.remote.read(line.kind, id_, path) if _addressable(line, id_, path) else None
+
+
+def _addressable(line: Pass, id_: str, path: Path) -> bool:
+    """Whether an object of the kind could have this id, and this path to it."""
     wanted = {name for _, name, _, _ in Formatter().parse(line.kind.api.path) if name}
-    if not id_.startswith(line.kind.api.prefix) or not id_.isprintable() or path.keys() != wanted:
-        return None
-    return await line.remote.read(line.kind, id_, path)
+    return id_.startswith(line.kind.api.prefix) and id_.isprintable() and path.keys() == wanted
 
 
 def _is_own(line: Pass, answer: Body) -> bool:

@@ -380,6 +380,20 @@ async def test_an_adoption_goes_on_with_the_object_that_the_spec_names():
                 assert own in rig.remote("TLSEdge")
 
 
+@pytest.mark.parametrize("kind", CHANGED)
+async def test_an_adopted_object_goes_as_its_policy_says_though_the_status_was_taken_off(kind):
+    async with Rig() as rig:
+        id_ = await adopted(rig, kind, deletionPolicy="Delete")
+        patch(rig, kind, dict.fromkeys(rig.status(kind)))
+        rig.delete(kind)
+        await rig.settle()
+        assert not rig.exists(kind)
+        if kind == "HTTPSRoute":  # only the status says in which edge it is
+            assert f"{id_} stays in the account" in rig.events(f"{kind}/example")[-1].message
+        else:
+            assert rig.remote(kind) == []
+
+
 # Without owner markers ------------------------------------------------------------------------------
 
 
