@@ -38,8 +38,7 @@ class Policies(Part):
     deletion_policy: Annotated[Literal["Delete", "Retain"] | None, Local()] = None
     """What becomes of the remote object when this resource is deleted: Delete (the default) or Retain."""
     management_policy: Annotated[Literal["Manage", "Observe"], Local()] = "Manage"
-    """Manage makes the remote object match; Observe reports differences, writes nothing, and leaves the object when the
-    resource goes."""
+    """Manage makes the remote object match; Observe reports differences, writes nothing, and deletes nothing."""
     on_remote_missing: Annotated[Literal["Recreate", "Stall"] | None, Local()] = None
     """What to do when the remote object vanished: Recreate or Stall; the default depends on the kind."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edge_operator.door import URGENT, USUAL, NotLeading, urgency
-from edge_operator.engine import state
+from edge_operator.engine import seal, state
 from edge_operator.kinds import KINDS
 from edge_operator.kube import errors
 from edge_operator.kube.cluster import path
@@ -44,11 +44,10 @@ def edited(found: Scene) -> Controller:
     }
     spec = {"backends": [{"id": "bkdtg_1"}], "connectionRef": REF}
     taker = controller(found)
-    taker.event(
-        KINDS[KIND],
-        None,
-        found.cluster.put(AT, {"kind": KIND, "metadata": meta, "spec": spec, "status": {"id": "bkdfo_1"}}),
-    )
+    status = {"id": "bkdfo_1"}
+    status["seal"] = seal.of(b"digest key", "u9", status, f"Connection/{REF['name']}") or ""
+    body = found.cluster.put(AT, {"kind": KIND, "metadata": meta, "spec": spec, "status": status})
+    taker.event(KINDS[KIND], None, body)
     assert found.queue.priorities.pop(KEY) == [Priority.RETRY]
     edit(found, taker, "by somebody who waits")
     assert found.queue.priorities.pop(KEY) == [Priority.EDIT]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ class Refusing(OneNamespace):
 def cluster(api: OneNamespace) -> KubeCluster:
     return KubeCluster(
         api,  # type: ignore[arg-type]  # what is asked of it
-        None,  # type: ignore[arg-type]  # likewise
+        SimpleNamespace(),  # type: ignore[arg-type]  # likewise
         cluster_id="c",
         digest_key=b"k",
         may_write=lambda: None,
@@ -48,7 +49,7 @@ def cluster(api: OneNamespace) -> KubeCluster:
 async def test_nothing_is_claimed_once_a_namespace_turned_out_to_be_going() -> None:
     found = cluster(Refusing("NamespaceTerminating"))
     with pytest.raises(Waiting, match="the namespace is being deleted") as why:
-        await found.publish(KINDS["APIKey"], KEY, "own-apikey", "ak_1", {"token": "t"})
+        await found.publish(KINDS["APIKey"], KEY, "own-apikey", "ak_1", {"token": "t"}, None)
     assert why.value.reason is Waits.DELETING
     with pytest.raises(Waiting, match="the namespace is being deleted"):
         await found.claim(KINDS["APIKey"], KEY, "n")
@@ -56,7 +57,7 @@ async def test_nothing_is_claimed_once_a_namespace_turned_out_to_be_going() -> N
 
 async def test_a_lack_of_rights_is_no_such_thing() -> None:
     with pytest.raises(errors.Forbidden):
-        await cluster(Refusing()).publish(KINDS["APIKey"], KEY, "own-apikey", "ak_1", {"token": "t"})
+        await cluster(Refusing()).publish(KINDS["APIKey"], KEY, "own-apikey", "ak_1", {"token": "t"}, None)
 
 
 def test_a_namespace_of_the_same_name_is_not_held_back_for_long() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -45,7 +46,7 @@ async def test_the_output_secret_tells_which_object_a_token_is_of_even_after_it_
     api, calling = OneNamespace(), [TOKEN]
     cluster = KubeCluster(
         api,  # type: ignore[arg-type]  # what is asked of it
-        None,  # type: ignore[arg-type]  # likewise
+        SimpleNamespace(),  # type: ignore[arg-type]  # likewise
         cluster_id="c",
         digest_key=b"k",
         may_write=lambda: None,
@@ -54,7 +55,7 @@ async def test_the_output_secret_tells_which_object_a_token_is_of_even_after_it_
         calling=lambda: calling,
     )
     held = {"token": NEXT, "id": "ak_2", "previous-token": TOKEN, "previous-id": "ak_1"}
-    await cluster.publish(KINDS["APIKey"], KEY, "own-apikey", "ak_2", held)
+    await cluster.publish(KINDS["APIKey"], KEY, "own-apikey", "ak_2", held, None)
     assert cluster.in_use() == frozenset(), "nothing was looked at yet"
 
     await cluster.published(KINDS["APIKey"], KEY, "own-apikey")

@@ -168,9 +168,7 @@ async def test_what_was_managed_and_is_only_observed_now_is_not_deleted():
         await rig.settle()
         assert not rig.exists("TLSEdge")
         assert [doc["id"] for doc in rig.remote("TLSEdge")] == [id_]
-        assert rig.events()[-1].message == (
-            f"{id_} stays in the account: nothing is written under managementPolicy Observe"
-        )
+        assert f"{id_} stays in the account: under managementPolicy Observe" in rig.events()[-1].message
 
 
 async def test_what_is_retained_before_it_is_known_is_not_called_none():
