@@ -181,7 +181,7 @@ OPERATORS_FIELDS: Final = {
 }
 """Fields of a spec that are for the operator and not in the document."""
 OPERATORS_STATUS: Final = frozenset(
-    {"observedGeneration", "conditions", "nonce", "applied", "previous", "path", "secretName"}
+    {"observedGeneration", "conditions", "nonce", "applied", "seal", "previous", "path", "secretName"}
     | {"lastHandledReconcileAt", "lastHandledRotateAt"}
 )
 """Members of a status that are the operator's own."""

@@ -40,8 +40,7 @@ class Common(Conditioned):
     path: dict[str, str] | None = None
     """Ids of the parents in the remote address, for example of the edge that a route belongs to."""
     seal: str | None = None
-    """Keyed digest of which remote objects are recorded here, and the connection they were made through; a status that
-    was edited does not fit it."""
+    """Keyed digest of the objects recorded here, and the connection they were made through; an edit does not fit it."""
     last_handled_reconcile_at: str | None = None
     """Value of the annotation reconcile-requested-at that was last acted on."""
 
