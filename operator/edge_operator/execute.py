@@ -179,7 +179,8 @@ async def _create(line: Pass, desired: Desired, operation: Create, progress: Pro
         key = operation.key
         progress.key = await line.world.key_pair(key) if isinstance(key, KeyRequest) else key
         body = {**body, "public_key": progress.key.public}
-    line.memory.settled, line.memory.claim_seen[nonce] = None, line.world.monotonic()
+    # Whatever was seen before: an object that is made now can be in no list of then.
+    line.memory.settled, line.memory.claim_seen = None, {nonce: line.world.monotonic()}
     try:
         answer = await line.remote.create(line.kind, operation.path, body)
     except (Waiting, Stalled, Unsupported) as refusal:

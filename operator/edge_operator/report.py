@@ -32,7 +32,8 @@ def verdict_of(ended: Waiting | Stalled | Unsupported, progress: Progress) -> Ve
     if before is not None and before.generation == progress.resource["metadata"].get("generation"):
         reason = before.verdict.reason
         refused = isinstance(reason, Stalls) or reason in (Waits.CONFLICT, Waits.SERVICE_UNAVAILABLE)
-        if ended.reason is Waits.RECOVERING and refused:
+        known = before.verdict.ready and progress.recorded.damaged  # only what was edited away is searched for
+        if ended.reason is Waits.RECOVERING and (refused or known):
             return before.verdict
         if ended.message == UNANSWERED and reason in (Waits.SERVICE_UNAVAILABLE, Waits.RECOVERING):
             return before.verdict

@@ -28,7 +28,7 @@ async def verify(
     """
     _in_place(line, recorded)
     if recorded.trusted or recorded.foreign is not None:
-        return recorded, snapshot
+        return replace(recorded, damaged=_lost_claim(line, recorded)), snapshot
     external = (resource.get("spec") or {}).get("externalID")
     if not _verifiable(line, recorded, external):
         return replace(recorded, trusted=True), snapshot
@@ -42,6 +42,8 @@ async def verify(
     answer = await _read(line, str(recorded.id), recorded.path)
     if not _made_it(line, answer, recorded):
         if await recover(line, dropped, None):
+            return dropped, None
+        if not _has_address(line, str(recorded.id), recorded.path):
             return dropped, None
         if answer is not None and not _is_own(line, answer):
             raise _conflict(line, answer)
@@ -61,11 +63,11 @@ async def verify_last(line: Pass, resource: Resource, recorded: Recorded) -> tup
         return recorded, None
     external = (resource.get("spec") or {}).get("externalID")
     if external is not None and recorded.id != external and recorded.claim is not None:
-        if not _addressable(line, external, recorded.path):
+        if not _has_address(line, external, recorded.path):
             return recorded.without_current(), f"{external} stays in the account: the status does not say where it is"
         recorded = replace(recorded, id=external)  # a claim says that it was adopted
-    lost = recorded.seal is Seal.BROKEN or (recorded.claim is None and recorded.nonce is not None)
-    damaged = lost and line.identity.marked and state.is_marked(recorded.nonce or "")
+    broken = recorded.seal is Seal.BROKEN and line.identity.marked and state.is_marked(recorded.nonce or "")
+    damaged = broken or _lost_claim(line, recorded)
     if recorded.trusted or not _verifiable(line, recorded, external):
         return replace(recorded, damaged=damaged), None
     previous = await _own_predecessors(line, recorded)
@@ -143,13 +145,20 @@ async def _own_predecessors(line: Pass, recorded: Recorded) -> tuple[Previous, .
 
 async def _read(line: Pass, id_: str, path: Path) -> Body | None:
     """The object, or None where there is none or the service could not have one there."""
-    return await line.remote.read(line.kind, id_, path) if _addressable(line, id_, path) else None
+    possible = id_.startswith(line.kind.api.prefix) and _has_address(line, id_, path)
+    return await line.remote.read(line.kind, id_, path) if possible else None
 
 
-def _addressable(line: Pass, id_: str, path: Path) -> bool:
-    """Whether an object of the kind could have this id, and this path to it."""
+def _has_address(line: Pass, id_: str, path: Path) -> bool:
+    """Whether an id and a path make an address of an object of the kind."""
     wanted = {name for _, name, _, _ in Formatter().parse(line.kind.api.path) if name}
-    return id_.startswith(line.kind.api.prefix) and id_.isprintable() and path.keys() == wanted
+    return id_.isprintable() and path.keys() == wanted
+
+
+def _lost_claim(line: Pass, recorded: Recorded) -> bool:
+    """Whether the claim was overwritten or taken off beside a record: it may have been one of a successor."""
+    lost = recorded.foreign is None and recorded.claim is None and recorded.nonce is not None
+    return lost and line.identity.marked and state.is_marked(recorded.nonce or "")
 
 
 def _is_own(line: Pass, answer: Body) -> bool:

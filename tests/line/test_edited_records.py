@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from doubles.apiserver import Object
+from doubles.effects import Fate
 from doubles.foreign import FOREIGN, foreign
 from doubles.rig import GRACE_SECONDS, Rig
 from edge_operator.declare import Token
@@ -173,9 +174,11 @@ async def test_the_claim_of_a_living_resource_over_a_recorded_one_changes_nothin
         annotations = theirs["metadata"]["annotations"]
         rig.forget()
         rig.api.apply((kind, "default", "example"), {"metadata": {"annotations": annotations}})
+        await rig.settle(1)
+        assert rig.ready(kind), "while it is searched for what may have been made under the claim that was lost"
         await rig.settle()
         assert rig.ready(kind), rig.message(kind)
-        assert rig.calls == []
+        assert {call.split()[0] for call in rig.calls} == {"GET"}
         assert rig.writes == [f"PATCH {kind}/example finalizer, claim {rig.status(kind)['nonce']}"]
         assert own in rig.remote(kind)
         assert rig.published(f"example-{kind.lower()}") == secret
@@ -201,6 +204,24 @@ async def test_the_claim_of_a_living_resource_over_a_creation_under_way_does_not
         assert rig.ready(kind), rig.message(kind)
         assert ours(rig, kind) == [rig.id(kind)] == [own["id"]]
         await quiet(rig, kind)
+
+
+@pytest.mark.parametrize("claim", [None, "99999999-0000-4000-8000-000000000001.theirs"])
+@pytest.mark.fault("the claim of a successor under way is overwritten or taken off")
+async def test_a_successor_whose_claim_was_lost_is_found_before_another_is_made(claim):
+    async with Rig() as rig:
+        rig.sample(SOLE, onRemoteMissing="Recreate")
+        await rig.settle()
+        await rig.outside.ssh_certificate_authorities.raw.delete(rig.id(SOLE))
+        rig.effects.meddling[len(rig.effects.log) + 3] = lambda: rig.annotate(SOLE, claim=claim)
+        rig.effects.fates = {len(rig.effects.log) + 3: Fate.DIE_BEFORE}
+        await rig.resync(SOLE)
+        await rig.settle()
+        await rig.resync(SOLE)
+        assert rig.deaths == 1
+        assert rig.ready(SOLE), rig.message(SOLE)
+        assert [doc["id"] for doc in rig.remote(SOLE)] == [rig.id(SOLE)]
+        await quiet(rig, SOLE)
 
 
 @pytest.mark.parametrize("kind", ["WeightedBackend", "SSHCertificateAuthority"])

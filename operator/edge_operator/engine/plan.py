@@ -71,7 +71,8 @@ def _clean_up(recorded: Recorded, sight: Sight) -> tuple[Operation, ...]:
     """
     if not sight.duplicates:
         return ()
-    guard = (Claim(recorded.claim),) if recorded.claim is not None else ()
+    held = recorded.claim or recorded.nonce
+    guard = (Claim(held),) if held is not None else ()
     return (*guard, *(Delete(id_, path) for id_, path in sight.duplicates))
 
 
