@@ -93,13 +93,17 @@ async def survive(begun: Begun, schedule: Schedule, *, stale: int = 0) -> int:
                     meddling.undo(kind, rig)
             rig.wake_all()
             await _rest(rig, scenario)
-            edited = any(meddling.record for meddling in meddled)
+            edited = [meddling for meddling in meddled if meddling.record]
+            for meddling in edited:
+                if meddling.undo is not None:  # a person answers once the resource says what is wrong
+                    meddling.undo(kind, rig)
             if edited and rig.exists(kind):
+                await rig.settle()
                 await rig.resync(kind)
             if rig.exists(kind) and "previous" in rig.status(kind):
                 await rig.sleep(OVERLAP_SECONDS)
             await _answer(rig, begun)
-            await _judge(rig, begun, ends, None if edited else last)
+            await _judge(rig, begun, ends, last, believed=not edited)
         except Exception as error:
             TALLY.violated_of[kind] += 1
             told = "\n  ".join(rig.effects.log)
@@ -132,9 +136,9 @@ async def _answer(rig: Rig, life: Begun) -> None:
         await unmarked.answer(rig, life.kind)
 
 
-async def _judge(rig: Rig, life: Begun, ends: Sequence[End], last: Sequence[Object] | None) -> None:
+async def _judge(rig: Rig, life: Begun, ends: Sequence[End], last: Sequence[Object], *, believed: bool = True) -> None:
     if not life.scenario.adopts:
-        await judge(rig, life.kind, life.scenario, ends, last)
+        await judge(rig, life.kind, life.scenario, ends, last if believed else None)
         return
     _judge_others(rig, life.kind, life.scenario)
     adoptions.judge(rig, life.kind, life.scenario, life.was, ends, last[-1] if last else {})
