@@ -13,9 +13,9 @@ RUN pip install --no-cache-dir --disable-pip-version-check "uv==${UV_VERSION}"
 WORKDIR /src
 # Dependencies first: they change less often than the code.
 COPY pyproject.toml uv.lock README.md LICENSE ./
-RUN uv sync --frozen --no-dev --extra fast --no-install-project
+RUN uv sync --frozen --no-dev --no-install-project
 COPY operator operator
-RUN uv sync --frozen --no-dev --extra fast --no-editable
+RUN uv sync --frozen --no-dev --no-editable
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="edge-operator" \

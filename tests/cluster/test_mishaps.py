@@ -100,12 +100,12 @@ class Mishaps:
         return f"delete {kind}"
 
     def create(self, world: World, kind: str) -> str:
-        made = []
-        for manifest in self.manifests(world):
-            if manifest["kind"] in (kind, self.dice.choice(EVERY)) and world.get(manifest["kind"], NAME) is None:
-                made.append(manifest["kind"])
-                world.make(manifest["kind"], NAME, manifest["spec"])
-        return f"create {made}"
+        """Something that is not there is made again."""
+        del kind
+        gone = [m for m in self.manifests(world) if m["kind"] in KINDS and world.get(m["kind"], NAME) is None]
+        for manifest in gone[:1]:
+            world.make(manifest["kind"], NAME, manifest["spec"])
+        return f"create {[m['kind'] for m in gone[:1]]}"
 
     def rotate(self, world: World, kind: str) -> str:
         kind = self.dice.choice([name for name, one in KINDS.items() if one.outputs])

@@ -102,3 +102,26 @@ async def test_after_an_expiry_all_is_listed_anew_and_the_watch_goes_on_from_the
     first, second = {(None, "x", "10"), (None, "goes", "10")}, {(None, "x", "20"), (None, "new", "20")}
     assert {*told} == first | second | {("ADDED", "later", "21")}
     assert server.since[:2] == ["10", "20"]
+
+
+@pytest.mark.fault("a watch of custom resources that is given up")
+async def test_a_watch_that_is_given_up_is_noticed(tmp_path: Path) -> None:
+    """kopf logs it and goes on without; nobody would hear of those resources again."""
+    server = Server()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path.endswith(KIND.plural):
+            return web.Response(text="{", content_type="application/json")
+        return await server.answer(request)
+
+    async with serving(answer) as running:
+        credentials = await Credentials.load(kubeconfig(tmp_path, running.url, {"token": "t"}))
+        stop, ready = asyncio.Event(), asyncio.Event()
+        registry = watching.registry({KIND.name: KIND}, credentials, lambda *_: None)
+        task = asyncio.create_task(watching.watch(registry, ("a",), stop=stop, ready=ready))
+        try:
+            with pytest.raises(watching.WatchFailed, match=f"watcher for {KIND.plural}"):
+                await asyncio.wait_for(watching.guard(0.0), 20)
+        finally:
+            stop.set()
+            await asyncio.gather(task, return_exceptions=True)

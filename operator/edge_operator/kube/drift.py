@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from edge_operator.declare import Body, Kind
+from edge_operator.door import NotLeading
 from edge_operator.engine.operations import Missing, Stalled, Unsupported, Waiting
 from edge_operator.engine.references import ConnectionKey
 from edge_operator.kube import metrics
@@ -76,6 +77,8 @@ class DriftPass:
                 continue
             try:
                 await self._look(connection, remote, kind, entries, since)
+            except NotLeading:
+                return
             except Exception as error:  # noqa: BLE001 - what one collection brings must not end the look at others
                 _log.error("no look at %s in this round: a defect of the operator: %s", kind.api.path, where(error))
                 self._defect("drift")

@@ -53,20 +53,10 @@ def main(settings: Settings) -> int:
     """Run until SIGTERM or SIGINT; the exit code."""
     logs.configure(settings.log_level, settings.log_format)
     try:
-        with _runner() as runner:
-            return runner.run(run(settings))
+        return asyncio.run(run(settings))
     except (errors.NotConfigured, profiles.ProfileError, flags.KeyUnreadable, Misuse, OSError, ValueError) as why:
         _log.error("cannot start: %s", why)
         return FAILED
-
-
-def _runner() -> asyncio.Runner:
-    """An event loop, a fast one where it is installed."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.Runner()
-    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
 
 
 async def run(settings: Settings) -> int:
@@ -246,6 +236,7 @@ class Operator:
             "Secrets": secrets.run(),
             "drift": drift.run(),
             "ghosts": self.controller.ghosts.run(),
+            "watches that failed": watching.guard(),
         }
 
     def _door(self) -> Door:

@@ -16,6 +16,8 @@ from edge_operator.declare import GROUP, VERSION, CustomResource
 from edge_operator.kube.credentials import Credentials
 from edge_operator.ports import Resource
 
+_WATCHER = "watcher for "
+"""How the names of the tasks begin in which kopf watches."""
 OnEvent = Callable[[CustomResource[Any], str | None, Resource], None]
 
 
@@ -81,6 +83,26 @@ def settings() -> kopf.OperatorSettings:
     out.queueing.exit_timeout = 1.0
     out.process.ultimate_exiting_timeout = 30
     return out
+
+
+class WatchFailed(Exception):
+    """kopf gave a watch up, and would go on without it."""
+
+
+async def guard(interval_seconds: float = 2.0) -> None:
+    """Look after the tasks in which kopf watches, for ever.
+
+    Raises:
+        WatchFailed: one ended with an error. Nobody would hear of those resources again.
+    """
+    watchers = set[asyncio.Task[Any]]()
+    while True:
+        watchers |= {task for task in asyncio.all_tasks() if task.get_name().startswith(_WATCHER)}
+        for task in [task for task in watchers if task.done()]:
+            watchers.discard(task)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise WatchFailed(f"{task.get_name()}: {error!r}") from error
+        await asyncio.sleep(interval_seconds)
 
 
 async def watch(
