@@ -194,6 +194,14 @@ def test_duplicates_are_deleted_first_and_predecessors_that_are_due_last(kind: K
     assert todo.due <= future
 
 
+@pytest.mark.parametrize(("claim", "nonce", "held"), [("taken", "n1", "taken"), (None, "n1", "n1")])
+def test_the_guard_of_a_clean_up_is_the_claim_or_what_it_was(claim: str | None, nonce: str, held: str) -> None:
+    account, desired = settled(KINDS["FailoverBackend"])
+    account = replace(account, recorded=replace(account.recorded, claim=claim, nonce=nonce))
+    todo = account.plan(desired, account.sight(duplicates=(("twin", {}),)))
+    assert todo.operations[:2] == (Claim(held), Delete("twin", {}))
+
+
 def test_an_overlap_ends_at_its_end_and_not_after() -> None:
     account, desired = settled(KINDS["APIKey"])
     account = replace(account, recorded=replace(account.recorded, previous=(Previous("old", None, NOW, {}),)))

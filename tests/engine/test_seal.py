@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from edge_operator.engine import seal, state
 from edge_operator.engine.seal import Seal
-from edge_operator.engine.state import CLAIM, THROUGH
+from edge_operator.engine.state import CLAIM, THROUGH, Published
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 STATUS: dict[str, Any] = {
@@ -107,3 +108,19 @@ def test_what_is_recorded_is_trusted_if_its_seal_fits_whatever_the_claim_says() 
     edited = state.recorded(resource("uid-1.n1", {**SEALED, "id": "rd_2"}), KEY)
     assert (edited.id, edited.trusted) == ("rd_2", False)
     assert state.recorded(resource("uid-1.n1", {}), KEY).trusted
+
+
+def test_without_its_current_object_a_record_forgets_what_it_said_of_that_one_alone() -> None:
+    found = state.recorded(resource("uid-1.n1", {**SEALED, "applied": {"a": "b"}}), KEY).without_current()
+    assert (found.id, found.nonce, found.path, found.applied, found.claim) == (None, None, {}, {}, "n1")
+    assert found.status.keys() == {"previous", "conditions", "seal"}
+    assert found.ids == {"rd_0"}
+
+
+def test_a_secret_that_came_or_went_is_another_than_was_seen() -> None:
+    held = Published(ours=True, id="ak_1", keys=frozenset({"token"}))
+    assert state.undisturbed(None, None)
+    assert not state.undisturbed(None, held)
+    assert not state.undisturbed(held, None)
+    assert not state.undisturbed(held, replace(held, id="ak_2"))
+    assert state.undisturbed(held, replace(held, keys=frozenset()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,13 @@ def test_a_refused_key_is_the_connections_own_failure():
     down = Waiting(Waits.SERVICE_UNAVAILABLE, "the service does not answer")
     assert Waits.SERVICE_UNAVAILABLE is standing.refusal(down).reason
     assert Stalls.INVALID_SPEC is standing.refusal(Stalled(Stalls.INVALID_SPEC, "no")).reason
+
+
+def test_a_connection_says_more_of_an_outage_than_its_resources_where_there_is_more():
+    short = Waiting(Waits.SERVICE_UNAVAILABLE, "the service does not answer")
+    assert standing.refusal(short).message == "the service does not answer"
+    longer = Waiting(Waits.SERVICE_UNAVAILABLE, "the service does not answer", detail="it answers 502")
+    assert standing.refusal(longer).message == "it answers 502"
 
 
 def test_resources_wait_for_a_connection_that_cannot_be_used_and_are_told_why():
@@ -87,3 +95,28 @@ def test_an_event_is_for_what_changed_of_ready_whatever_else_is_said():
     others = [{"type": "Checked", "status": "True", "reason": "ByHand"}]
     ready = standing.status({}, CONNECTED, META, (), NOW)["conditions"]
     assert not standing.is_news({"conditions": [*others, *ready]}, CONNECTED)
+
+
+OUTAGE = {
+    "type": "Ready",
+    "reason": "ServiceUnavailable",
+    "message": "answers 502",
+    "observedGeneration": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("connection", "said"),
+    [
+        ({"metadata": META}, False),
+        ({"metadata": META, "status": {"conditions": [{**OUTAGE, "type": "Reconciling"}]}}, False),
+        ({"metadata": META, "status": {"conditions": [{**OUTAGE, "type": "Reconciling"}, OUTAGE]}}, True),
+        ({"metadata": META, "status": {"conditions": [{**OUTAGE, "reason": "AuthenticationFailed"}]}}, False),
+        ({"metadata": META, "status": {"conditions": [{**OUTAGE, "observedGeneration": 2}]}}, False),
+        ({"metadata": {}, "status": {"conditions": [{**OUTAGE, "observedGeneration": 1}]}}, True),
+    ],
+    ids=["nothing", "another condition", "an outage", "another reason", "another spec", "no generation"],
+)
+def test_what_a_connection_says_of_an_outage_counts_for_its_spec(connection: dict[str, Any], said: bool):
+    found = standing.outage(connection)
+    assert found == (Verdict(Waits.SERVICE_UNAVAILABLE, "answers 502") if said else None)
