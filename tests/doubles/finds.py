@@ -62,8 +62,9 @@ class Finds:
         return sorted(there, key=lambda o: (o["metadata"]["creationTimestamp"], o["metadata"]["name"]))
 
     def kept(self, key: Key) -> None:
-        """A finder is deleted, and its object was to be kept before that."""
-        if len(self.rivals(key[0])) == 1:
+        """A finder is deleted, and its object, if it is still there, was to be kept before that."""
+        there = {doc["id"] for doc in self.rig.remote(key[0])}
+        if len(self.rivals(key[0])) == 1 and self.now[key[0]] in there:
             self.stays.add(self.now[key[0]])
 
     def vanished(self, id_: str) -> None:
